@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { openConnections } from '../packages/platform/src/connections/connections.js';
+import type { FoundKey } from '../packages/platform/src/keys/api-key.js';
 import { MAX_CHECKED_AT_ONCE } from '../packages/platform/src/keys/known-keys.js';
-import { createKeyStore, type FoundKey } from '../packages/platform/src/keys/store.js';
+import { createKeyStore } from '../packages/platform/src/keys/store.js';
 import { THIS_CHECKOUT } from './checkout.js';
 import { readNumber, readNumbers } from './option-values.js';
 import { startPostgres, withClient } from './postgres.js';

@@ -25,19 +25,26 @@ export function createSbom() {
   }
   const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--silent'];
   run('npm', ['ci', '--prefix', folder, '--omit=dev', ...quiet]);
-  // Links to the workspaces: what the service needs of them is in dist/, and the image is without them, too.
-  rmSync(join(folder, 'node_modules/@animal-store'), { recursive: true });
-  describeDeployment(join(folder, 'package.json'));
+  describeDeployment(folder);
   const options = ['--sbom-format', 'cyclonedx', '--sbom-type', 'application'];
   return run('npm', ['sbom', '--prefix', folder, ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-/** Removes what is not installed from package.json, because npm makes no SBOM while something is missing. */
-function describeDeployment(path) {
-  const { devDependencies: _, workspaces: __, ...manifest } = JSON.parse(readFileSync(path, 'utf8'));
-  const ofOthers = (versions) =>
-    Object.fromEntries(Object.entries(versions).filter(([, version]) => !/^(?:\$|file:)/.test(version)));
-  const { dependencies, overrides } = manifest;
-  const installed = { dependencies: ofOthers(dependencies), overrides: ofOthers(overrides) };
-  writeFileSync(path, JSON.stringify({ ...manifest, ...installed }));
+/** Leaves of the workspaces what the build has copied to dist/, because npm makes no SBOM while something is missing. */
+function describeDeployment(folder) {
+  const path = join(folder, 'package.json');
+  const { devDependencies: _, workspaces, overrides, ...manifest } = JSON.parse(readFileSync(path, 'utf8'));
+  const copied = new Set(readdirSync('dist/node_modules/@animal-store').map((name) => `packages/${name}`));
+  for (const { name } of workspaces.filter((each) => !copied.has(each)).map(readManifest))
+    rmSync(join(folder, 'node_modules', name));
+  const ofOthers = Object.entries(overrides).filter(([, version]) => !version.startsWith('$'));
+  const deployed = {
+    workspaces: workspaces.filter((each) => copied.has(each)),
+    overrides: Object.fromEntries(ofOthers),
+  };
+  writeFileSync(path, JSON.stringify({ ...manifest, ...deployed }));
+}
+
+function readManifest(folder) {
+  return JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
 }

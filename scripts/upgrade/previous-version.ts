@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, symlink } from 'node:fs/promises';
+import { mkdir, readdir, readlink, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { OperatorError } from '../../packages/platform/src/errors/operator-error.js';
@@ -13,6 +13,8 @@ type Previous =
   /** `isKnown`: that there is none is certain */
   | { readonly commit: undefined; readonly reason: string; readonly isKnown: boolean };
 
+/** Of the packages of this repository */
+const OWN_SCOPE = '@animal-store';
 /** The tags of releases, among others */
 const RELEASES = 'v[0-9]*';
 
@@ -68,10 +70,21 @@ export async function buildPrevious(commit: string, folder: string, signal: Abor
 async function installPackages(build: string, signal: AbortSignal): Promise<void> {
   const installed = join(ROOT, 'node_modules');
   const [own, previous] = [ROOT, build].map((path) => readFileSync(join(path, 'package-lock.json')));
-  if (existsSync(installed) && own?.equals(previous as Buffer))
-    return symlink(installed, join(build, 'node_modules'));
+  if (existsSync(installed) && own?.equals(previous as Buffer)) return linkPackages(installed, build);
   const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline'];
   return run('npm', args, { cwd: build, signal });
+}
+
+/** Gives a folder the packages of another one, but those of this repository in the folder's own version. */
+export async function linkPackages(installed: string, folder: string): Promise<void> {
+  const target = join(folder, 'node_modules');
+  await mkdir(join(target, OWN_SCOPE), { recursive: true });
+  const names = await readdir(installed);
+  for (const name of names.filter((each) => each !== OWN_SCOPE))
+    await symlink(join(installed, name), join(target, name));
+  // npm's links to workspaces are relative.
+  for (const name of await readdir(join(installed, OWN_SCOPE)))
+    await symlink(await readlink(join(installed, OWN_SCOPE, name)), join(target, OWN_SCOPE, name));
 }
 
 /** Runs a program, whose output is for the operator. */

@@ -1,5 +1,5 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ interface Component {
 const folder = await createTemporaryFolder();
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** The packages that `npm ls` finds in an installation of production, as name@version. */
+/** The packages that npm has installed for production, and those that are copied to dist/, as name@version. */
 function listInstalled(): Set<string> {
   const archive = execFileSync('tar', ['-c', '.npmrc', 'package.json', 'package-lock.json', 'packages'], {
     maxBuffer: 2 ** 27,
@@ -22,15 +22,18 @@ function listInstalled(): Set<string> {
   execFileSync('tar', ['-x', '-C', folder], { input: archive });
   const options = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--silent'];
   execFileSync('npm', ['ci', ...options], { cwd: folder, stdio: 'pipe' });
-  // Links to the workspaces, which the image is without.
-  rmSync(join(folder, 'node_modules/@animal-store'), { recursive: true });
-  // It exits with 1, because peers that nothing needs at run time are missing.
-  const { stdout } = spawnSync('npm', ['ls', '--all', '--omit=dev', '--parseable', '--long'], {
-    cwd: folder,
-    encoding: 'utf8',
-  });
-  const [, ...lines] = stdout.trim().split('\n');
-  return new Set(lines.map((line) => line.split(':')[1] ?? ''));
+  const { packages }: { packages: Record<string, { version: string; link?: boolean }> } = JSON.parse(
+    readFileSync(join(folder, 'node_modules/.package-lock.json'), 'utf8'),
+  );
+  const copied = readdirSync('dist/node_modules/@animal-store').map((name) => `packages/${name}`);
+  const installed = Object.entries(packages).filter(
+    ([path, { link }]) => (path.includes('node_modules/') && !link) || copied.includes(path),
+  );
+  const toName = (path: string) =>
+    path.startsWith('packages/')
+      ? path.replace('packages', '@animal-store')
+      : path.split('node_modules/').at(-1);
+  return new Set(installed.map(([path, { version }]) => `${toName(path)}@${version}`));
 }
 
 const output = join(folder, 'release');
@@ -58,11 +61,10 @@ test('the SBOM of a release names exactly the packages that a deployment install
   const { name, version, dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
   expect(metadata.component).toMatchObject({ name, version });
 
-  const listed = components.map((component) => `${component.name}@${component.version}`);
+  const listed = components.map(({ purl }) => decodeURIComponent(purl.slice('pkg:npm/'.length)));
   const installed = listInstalled();
   expect(installed.size).toBeGreaterThan(Object.keys(dependencies).length);
   expect(new Set(listed)).toEqual(installed);
-  // The libraries of this repository are part of the service.
   const ofOthers = Object.entries<string>(dependencies).filter(([, wanted]) => !wanted.startsWith('file:'));
   for (const [dependency, wanted] of ofOthers) expect(listed).toContain(`${dependency}@${wanted}`);
   for (const { purl } of components) expect(purl).toMatch(/^pkg:npm\//);

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { appendFile, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { linkPackages } from '../../../scripts/upgrade/previous-version.js';
 import { runNode } from '../../support/process.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
 
@@ -13,7 +14,7 @@ beforeAll(async () => {
   folder = await createTemporaryFolder();
   clone = join(folder, 'clone');
   execFileSync('git', ['clone', '--quiet', '--depth', '1', `file://${resolve('.')}`, clone]);
-  await symlink(resolve('node_modules'), join(clone, 'node_modules'));
+  await linkPackages(resolve('node_modules'), clone);
   execFileSync(process.execPath, ['scripts/build.js'], { cwd: clone, stdio: 'pipe' });
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));

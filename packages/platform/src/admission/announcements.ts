@@ -2,7 +2,7 @@ import type { RateLimitResult } from '@animal-store/limits';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { deprecationHeaders } from '../contract/deprecation.js';
 import type { ErrorCode } from '../errors/api-error.js';
-import type { ApiKey } from '../keys/store.js';
+import type { ApiKey } from '../keys/api-key.js';
 
 /** For how long before its expiry a key's responses announce it. */
 const EXPIRY_NOTICE_MS = 30 * 86_400_000;

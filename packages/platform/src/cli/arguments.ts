@@ -1,4 +1,4 @@
-import { PLAN_NAMES, PLANS } from '@animal-store/definition/plans';
+import { PLAN_NAMES, PLANS, type Plan } from '@animal-store/definition/plans';
 import { SCOPES, type Scope } from '@animal-store/definition/scopes';
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
@@ -49,7 +49,11 @@ const splitScopes = (sent: unknown) =>
 
 /** The members of a PlanChoice */
 const limit = () => parsed(parseNumber('limit', 2 ** 31 - 1), '<n>').optional();
-export const planMembers = {
+export const planMembers: {
+  readonly plan: z.ZodType<Plan>;
+  readonly perMinute: ReturnType<typeof limit>;
+  readonly perDay: ReturnType<typeof limit>;
+} = {
   plan: z
     .enum(PLAN_NAMES, { error: invalid(`is one of ${PLAN_NAMES.join(', ')}`) })
     .meta({ value: '<plan>' })
@@ -164,7 +168,7 @@ export const end = parsed(parseEnd, '<duration>');
 export const ban = parsed(parseBan, '<duration>');
 export const day = parsed(parseDay, '<day>');
 export const pastDay = parsed(parsePastDay, '<day>');
-export const scopes = z
+export const scopes: z.ZodType<Scope[]> = z
   .preprocess(splitScopes, parsed(parseScopes))
   .meta({ value: '<scopes>' })
   .describe(`what it may do: a list of ${SCOPES.join(',')}`);

@@ -1,8 +1,8 @@
 import { SCOPES } from '@animal-store/definition/scopes';
 import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
+import type { ApiKey, ListedKey } from '../keys/api-key.js';
 import { MAX_BAN_SECONDS } from '../keys/bans.js';
-import type { ApiKey, ListedKey } from '../keys/store.js';
 import * as parse from './arguments.js';
 import { defineCommand, type KeyCommand, type KeyTools } from './command.js';
 import { CREATE } from './create-command.js';

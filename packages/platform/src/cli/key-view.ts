@@ -1,8 +1,8 @@
 import { IDENTITY } from '@animal-store/definition/identity';
 import { SCOPES } from '@animal-store/definition/scopes';
 import { formatLimits, limitsOf } from '../contract/plans.js';
+import type { ApiKey, ListedKey } from '../keys/api-key.js';
 import type { KeyState } from '../keys/statements.js';
-import type { ApiKey, ListedKey } from '../keys/store.js';
 import { formatTable, OWNER_CHARACTERS, shorten, shortenId } from './tables.js';
 
 /** What a command prints: with --json, for people, and with --quiet */

@@ -34,7 +34,7 @@ export const errorSchema = {
   properties: {
     code: {
       description: 'Machine-readable error code: one of these, or one that a later version adds',
-      anyOf: [{ type: 'string', enum: codes }, { type: 'string' }],
+      anyOf: [{ type: 'string', enum: codes as string[] }, { type: 'string' }],
     },
     message: { type: 'string', description: 'Human-readable description' },
     status: { ...integerSchema(400, 599), description: 'The HTTP status code' },

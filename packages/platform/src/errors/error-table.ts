@@ -5,7 +5,7 @@ import { BODY_LIMIT_BYTES } from '../contract/bounds.js';
 import type { Protocol } from '../contract/protocol.js';
 
 const BODY_LIMIT = `${BODY_LIMIT_BYTES / 1024} KiB`;
-const EXAMPLE_SCOPE = SCOPES.find((scope) => scope.endsWith(':write')) ?? SCOPES[0];
+const EXAMPLE_SCOPE: string = SCOPES.find((scope) => scope.endsWith(':write')) ?? SCOPES[0];
 
 /** The features of an operation that decide which errors it can respond with. */
 export interface OperationFeatures {
@@ -173,18 +173,19 @@ type StoreErrors = Readonly<Record<string, Omit<ErrorDefinition, 'protocol' | 'a
   readonly [Code in keyof typeof platformErrors]?: never;
 };
 
-const storeErrors = ERRORS satisfies StoreErrors;
-
 type DeclaredErrors = {
-  readonly [Code in keyof typeof storeErrors]: (typeof storeErrors)[Code] & {
+  readonly [Code in keyof typeof ERRORS]: (typeof ERRORS)[Code] & {
     readonly appliesTo: 'declaring';
   };
 };
 
 /** Every error code: its HTTP status, its messages, and the operations that it applies to. */
-export const errorTable = {
+export const errorTable: typeof platformErrors & DeclaredErrors = {
   ...platformErrors,
   ...(Object.fromEntries(
-    Object.entries<object>(storeErrors).map(([code, error]) => [code, { ...error, appliesTo: 'declaring' }]),
+    Object.entries<object>(ERRORS satisfies StoreErrors).map(([code, error]) => [
+      code,
+      { ...error, appliesTo: 'declaring' },
+    ]),
   ) as DeclaredErrors),
 };

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { FIRST_BAN_SECONDS } from '../contract/plans.js';
+import type { ApiKey } from './api-key.js';
 import { KEY_TTL_MS } from './known-keys.js';
-import type { ApiKey, KeyStore } from './store.js';
+import type { KeyStore } from './store.js';
 
 /** The longest ban that the service starts; an operator's may last longer. */
 export const MAX_BAN_SECONDS = 86_400;

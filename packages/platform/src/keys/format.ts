@@ -5,8 +5,8 @@ import { IDENTITY } from '@animal-store/definition/identity';
 /** How keys start: a key of one kind is invalid in a deployment of the other. */
 export type KeyPrefix = typeof LIVE_PREFIX | typeof TEST_PREFIX;
 
-export const LIVE_PREFIX = `${IDENTITY.keyPrefix}live_` as const;
-export const TEST_PREFIX = `${IDENTITY.keyPrefix}test_` as const;
+export const LIVE_PREFIX: `${typeof IDENTITY.keyPrefix}live_` = `${IDENTITY.keyPrefix}live_`;
+export const TEST_PREFIX: `${typeof IDENTITY.keyPrefix}test_` = `${IDENTITY.keyPrefix}test_`;
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 30 characters of 62 carry 178 random bits. */

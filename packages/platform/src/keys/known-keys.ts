@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { repeat } from '../timing/repeat.js';
-import type { FoundKey, KeyStore } from './store.js';
+import type { FoundKey } from './api-key.js';
+import type { KeyStore } from './store.js';
 
 /**
  * How long a key is trusted after the database was last asked about it. So any change of a key takes effect on every node

@@ -1,5 +1,6 @@
 import type { Plan } from '@animal-store/definition/plans';
 import type { InSchema } from '../connections/schema-name.js';
+import type { ApiKey } from './api-key.js';
 
 /*
  * The SQL of keys, and what it returns.
@@ -66,7 +67,7 @@ export function toApiKey({
   scopes,
   banSeconds,
   ...moments
-}: KeyRow) {
+}: KeyRow): ApiKey {
   return {
     ...{ id, name, owner, hint, plan, perMinute, perDay, scopes, banSeconds },
     createdAt: new Date(Number(moments.createdAt)),

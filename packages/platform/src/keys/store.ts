@@ -1,45 +1,10 @@
 import type { Plan } from '@animal-store/definition/plans';
 import { SCOPES, type Scope } from '@animal-store/definition/scopes';
 import type { Connections, Queries } from '../connections/connections.js';
+import type { ApiKey, FoundKey, ListedKey } from './api-key.js';
 import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
 import type { HashedRow, KeyFilter, KeyRow, ListedRow } from './statements.js';
 import { createStatements, toApiKey } from './statements.js';
-
-/** A stored key: everything but the key itself. */
-export interface ApiKey {
-  readonly id: string;
-  readonly name: string;
-  /** What the operator selects it by. Callers never see it. A store may let rows belong to it. */
-  readonly owner: string | null;
-  /** The key's first characters. For a key that was sent during the overlap of a rotation, those of the key that was sent */
-  readonly hint: string;
-  readonly plan: Plan;
-  /** Its own limits, for enterprise only */
-  readonly perMinute: number | null;
-  readonly perDay: number | null;
-  /** One or more. A later version may have added some that this one does not know. */
-  readonly scopes: readonly string[];
-  readonly createdAt: Date;
-  readonly expiresAt: Date | null;
-  /** Until when the key that a rotation replaced by this one still works */
-  readonly previousExpiresAt: Date | null;
-  readonly revokedAt: Date | null;
-  /** The end of the last ban */
-  readonly bannedUntil: Date | null;
-  /** The length of the last ban */
-  readonly banSeconds: number | null;
-}
-
-/** A key as it was found by its hash */
-export interface FoundKey extends ApiKey {
-  /** A hash of its row at that time, for `findChanged` */
-  readonly fingerprint: string;
-}
-
-export interface ListedKey extends ApiKey {
-  /** The last UTC day, as YYYY-MM-DD, for which usage is stored; null if none is */
-  readonly lastUsedOn: string | null;
-}
 
 /** A plan and, for enterprise only, the key's own limits. */
 export interface PlanChoice {
@@ -99,7 +64,7 @@ export function createKeyStore(
   const setScopesAll = (ids: readonly string[], scopes: readonly Scope[]) =>
     updateAll(ids, sql.update('scopes = $2'), scopes);
   /** For the metrics, on the connections of lookups, where nothing that writes keeps them waiting */
-  const countByPlan = async (text: string, ...moments: Date[]): Promise<ReadonlyMap<Plan, number>> => {
+  const countByPlan = async (text: string, ...moments: Date[]) => {
     const { rows } = await keys.pool.query<{ plan: Plan; count: number }>(text, moments);
     return new Map(rows.map(({ plan, count }) => [plan, count]));
   };
@@ -177,9 +142,10 @@ export function createKeyStore(
     banFor: (id: string, seconds: number, banSeconds: number) =>
       update(id, 'banned_until = now() + make_interval(secs => $2), ban_seconds = $3', seconds, banSeconds),
     /** How many keys of each plan are banned at a moment, without those that are revoked. Plans without any are left out. */
-    countBanned: (at: Date) => countByPlan(sql.countBanned, at),
+    countBanned: (at: Date): Promise<ReadonlyMap<Plan, number>> => countByPlan(sql.countBanned, at),
     /** The same for those that expire between two moments. */
-    countExpiring: (from: Date, to: Date) => countByPlan(sql.countExpiring, from, to),
+    countExpiring: (from: Date, to: Date): Promise<ReadonlyMap<Plan, number>> =>
+      countByPlan(sql.countExpiring, from, to),
     /** Lifts the ban of a key and forgets its length, so that the next one is not doubled. */
     unban: (id: string) => update(id, 'banned_until = NULL, ban_seconds = NULL'),
   };

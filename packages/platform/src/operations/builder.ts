@@ -6,7 +6,7 @@ import type { Deprecation } from '../contract/deprecation.js';
 import type { ApiError, ErrorCode, ErrorShape } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
 import type { Rehearsal } from '../errors/rehearsal.js';
-import type { ApiKey } from '../keys/store.js';
+import type { ApiKey } from '../keys/api-key.js';
 import type { CreateResult, IdempotencyKey } from '../tables/idempotency.js';
 import { toApiError } from './error-mapping.js';
 

@@ -1,6 +1,14 @@
 import { IDENTITY } from '@animal-store/definition/identity';
-import { FALLBACK_PLAN, type Limits, PLAN_NAMES, PLANS, WINDOWS } from '@animal-store/definition/plans';
-import { SCOPES } from '@animal-store/definition/scopes';
+import {
+  FALLBACK_PLAN,
+  type Limits,
+  PLAN_NAMES,
+  PLANS,
+  type Plan,
+  WINDOWS,
+  type WindowName,
+} from '@animal-store/definition/plans';
+import { SCOPES, type Scope } from '@animal-store/definition/scopes';
 import { z } from 'zod';
 import { instant, integer, text } from '../operations/input.js';
 
@@ -29,6 +37,30 @@ const EXAMPLE = {
     { day: '2026-01-30', operation: IDENTITY.mainOperation, requests: 1_000, denied: 217, deprecated: false },
   ],
 } as const;
+
+/** The API key that asks, as clients get it. */
+export interface OwnKey {
+  name: string;
+  hint: string;
+  plan: Plan;
+  scopes: Scope[];
+  createdAt: string;
+  expiresAt: string | null;
+  bannedUntil: string | null;
+  limits: {
+    window: WindowName;
+    limit: number;
+    remaining: number;
+    resetsAt: string;
+  }[];
+  usage: {
+    day: string;
+    operation: string;
+    requests: number;
+    denied: number;
+    deprecated: boolean;
+  }[];
+}
 
 const plan = z.enum(PLAN_NAMES).meta({ id: 'Plan', description: 'The plan that decides on the limits' });
 /** Later versions may add scopes. The document says so by alternatives, as for error codes. */
@@ -79,7 +111,7 @@ export const ownHint = z
   })
   .meta({ id: 'OwnHint', examples: [{ hint: EXAMPLE.hint }] });
 
-export const key = z
+export const key: z.ZodType<OwnKey, OwnKey> = z
   .object({
     name: z.string().meta({ description: 'What the operator of the service has named the key' }),
     hint: z

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
-import { LIVE_PREFIX, TEST_PREFIX } from '../keys/format.js';
+import { type KeyPrefix, LIVE_PREFIX, TEST_PREFIX } from '../keys/format.js';
 import { SHOWN_DAYS } from '../usage/store.js';
 import { databaseUrl, findIgnored } from './database-url.js';
 import { readSecretFiles, type Variables } from './secret-files.js';
@@ -116,7 +116,7 @@ function createReader<T>(
 
 function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredParameters: readonly string[]) {
   const { DATABASE_URL, REDIS_URL } = schema.shape;
-  const keyPrefix = data.APP_ENV === 'production' ? LIVE_PREFIX : TEST_PREFIX;
+  const keyPrefix: KeyPrefix = data.APP_ENV === 'production' ? LIVE_PREFIX : TEST_PREFIX;
   const isOpenToLocalhost = data.APP_ENV === 'development' && data.CORS_ORIGINS.length === 0;
   return {
     port: data.PORT,

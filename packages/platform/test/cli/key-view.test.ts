@@ -4,7 +4,7 @@ import { SCOPES } from '@animal-store/definition/scopes';
 import { expect, test } from 'vitest';
 import { list, otherList } from '../../../../test/support/operations-under-test.js';
 import { formatKey, formatKeys, toKeyJson } from '../../src/cli/key-view.js';
-import type { ListedKey } from '../../src/keys/store.js';
+import type { ListedKey } from '../../src/keys/api-key.js';
 
 const NOW = Date.parse('2026-11-20T12:00:00Z');
 const PAST = new Date(NOW);

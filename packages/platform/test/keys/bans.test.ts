@@ -15,8 +15,8 @@ import {
 } from '../../../limits/test/support/limiter-stores.js';
 import { MODEL_RUNS } from '../../../limits/test/support/model-runs.js';
 import { checkLimits } from '../../src/admission/charge.js';
+import type { ApiKey } from '../../src/keys/api-key.js';
 import { createBans, nextBanSeconds } from '../../src/keys/bans.js';
-import type { ApiKey } from '../../src/keys/store.js';
 
 beforeEach(() => {
   vi.spyOn(performance, 'now').mockImplementation(() => clock.elapsedMs);

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { FoundKey } from '../../src/keys/api-key.js';
 import { createAuthenticator } from '../../src/keys/authenticator.js';
 import { generateKey, hashKey } from '../../src/keys/format.js';
 import { KEY_TTL_MS, MAX_CHECKED_AT_ONCE } from '../../src/keys/known-keys.js';
-import type { FoundKey } from '../../src/keys/store.js';
 
 /** From one check of the keys in use to the next */
 const INTERVAL_MS = 1_000;

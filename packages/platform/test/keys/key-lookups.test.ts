@@ -1,8 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import type { FoundKey } from '../../src/keys/api-key.js';
 import { createAuthenticator } from '../../src/keys/authenticator.js';
 import { generateKey, hashKey } from '../../src/keys/format.js';
 import { KEY_TTL_MS } from '../../src/keys/known-keys.js';
-import type { FoundKey } from '../../src/keys/store.js';
 
 afterEach(() => vi.restoreAllMocks());
 

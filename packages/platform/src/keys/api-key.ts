@@ -1,0 +1,37 @@
+import type { Plan } from '@animal-store/definition/plans';
+
+/** A stored key: everything but the key itself. */
+export interface ApiKey {
+  readonly id: string;
+  readonly name: string;
+  /** What the operator selects it by. Callers never see it. A store may let rows belong to it. */
+  readonly owner: string | null;
+  /** The key's first characters. For a key that was sent during the overlap of a rotation, those of the key that was sent */
+  readonly hint: string;
+  readonly plan: Plan;
+  /** Its own limits, for enterprise only */
+  readonly perMinute: number | null;
+  readonly perDay: number | null;
+  /** One or more. A later version may have added some that this one does not know. */
+  readonly scopes: readonly string[];
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  /** Until when the key that a rotation replaced by this one still works */
+  readonly previousExpiresAt: Date | null;
+  readonly revokedAt: Date | null;
+  /** The end of the last ban */
+  readonly bannedUntil: Date | null;
+  /** The length of the last ban */
+  readonly banSeconds: number | null;
+}
+
+/** A key as it was found by its hash */
+export interface FoundKey extends ApiKey {
+  /** A hash of its row at that time, for `findChanged` */
+  readonly fingerprint: string;
+}
+
+export interface ListedKey extends ApiKey {
+  /** The last UTC day, as YYYY-MM-DD, for which usage is stored; null if none is */
+  readonly lastUsedOn: string | null;
+}
