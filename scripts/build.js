@@ -56,7 +56,8 @@ if (existsSync('node_modules/typescript-native')) {
 
 function generateClient() {
   const client = 'packages/definition/src/generated/client.ts';
-  if (!isUpToDate(client, ['prisma/schema.prisma', INSTALLED])) runTool('prisma', ['generate'], TO_STDERR);
+  if (!isUpToDate(client, ['prisma/schema.prisma', 'prisma/platform.prisma', INSTALLED]))
+    runTool('prisma', ['generate'], TO_STDERR);
 }
 
 /** Starts tsc without its wrapper in Node.js, and only if there is something to do: each would take 40 ms. */
@@ -84,6 +85,8 @@ function copyLibrary(folder) {
     filter: (path) => !path.endsWith('.d.ts'),
   });
   cpSync(manifest, join(target, 'package.json'));
+  const prisma = join(folder, 'prisma');
+  if (existsSync(prisma)) cpSync(prisma, join(target, 'prisma'), { recursive: true });
 }
 
 function isCompiled(project) {

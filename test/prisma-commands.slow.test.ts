@@ -36,7 +36,7 @@ async function runPrisma(args: readonly string[], environment: Record<string, st
 /** Prisma keeps what it has downloaded there. */
 const isInstalled = readdirSync('node_modules/@prisma/engines').some((name) => /^schema-engine-/.test(name));
 
-const SCHEMA = 'prisma/schema.prisma';
+const SCHEMA = 'prisma';
 const script = join(folder, 'script.sql');
 await writeFile(script, 'SELECT 1');
 /** Every command of `prisma migrate` and `prisma db`, with what it cannot do without */

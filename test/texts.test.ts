@@ -93,7 +93,7 @@ test('no text has the address that leads to the client, which a lock file must n
 
 test('where there are no scripts of npm, as in the image, the command line names what there is', async () => {
   expect(
-    toInstalledCommands('with: npm run migrate -- --grant-to ROLE; npm run -s keys -- list', false),
+    toInstalledCommands('with: npm run migrate -- --grant-to ROLE; npm run -s keys -- list', () => false),
   ).toBe('with: node dist/cli.js migrate --grant-to ROLE; node dist/cli.js keys list');
   const folder = await createTemporaryFolder();
   onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { schemaOf } from '../../packages/platform/src/connections/schema-name.js';
@@ -66,12 +66,18 @@ function chooseTime(last = ''): string {
   return String(Math.max(Number(now), Number.parseInt(last, 10) + 1 || 0));
 }
 
+/** The files of a schema, as Prisma's engine takes them. */
+export async function readSchema(folder: string): Promise<{ path: string; content: string }[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.prisma'));
+  const paths = names.map((name) => join(folder, name));
+  return Promise.all(paths.map(async (path) => ({ path, content: await readFile(path, 'utf8') })));
+}
+
 async function compare(
   url: string,
   { folder, isScript }: { readonly folder: string; readonly isScript: boolean },
 ): Promise<string | undefined> {
-  const path = join(folder, 'schema.prisma');
-  const files = [{ path, content: await readFile(path, 'utf8') }];
+  const files = await readSchema(folder);
   const filters = { externalTables: [`${schemaOf(url)}.${MIGRATIONS_TABLE}`], externalEnums: [] };
   const { exitCode, stdout } = await withEngine(url, (engine) =>
     engine.diff({

@@ -3,7 +3,8 @@ import { setFlagsFromString } from 'node:v8';
 import { IDENTITY } from '@animal-store/definition/identity';
 import type { FastifyInstance } from 'fastify';
 import { REST_PREFIX } from './contract/protocol.js';
-import { readCurrentClient } from './docs/routes.js';
+import { CURRENT_CLIENT } from './docs/routes.js';
+import { hasScript, toInstalledCommands } from './errors/installed-commands.js';
 import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { describeGap, findHistoryGap } from './keys/history.js';
@@ -122,15 +123,16 @@ async function serve(
 /** What a newcomer may want to do after the first call */
 function describeNextSteps(ofStore: Store['nextSteps']): string {
   const steps = {
-    'npm run studio': 'look at the data, and change it',
-    'npm run keys -- --help': 'issue keys, and see what they are used for',
+    ...(hasScript('studio') && { 'npm run studio': 'look at the data, and change it' }),
+    [toInstalledCommands('npm run keys -- --help')]: 'issue keys, and see what they are used for',
     ...ofStore,
   };
   const lines = Object.entries(steps).map(([command, purpose]) => `  ${command.padEnd(25)} ${purpose}\n`);
-  return (
-    `What comes next, in another terminal:\n\n${lines.join('')}\n` +
-    `The typed client, in a project of yours: npm install {url}/${readCurrentClient()}\n\n`
-  );
+  const client =
+    CURRENT_CLIENT === undefined
+      ? ''
+      : `The typed client, in a project of yours: npm install {url}/${CURRENT_CLIENT}\n\n`;
+  return `What comes next, in another terminal:\n\n${lines.join('')}\n${client}`;
 }
 
 /** Adds the sample data to a new embedded database and provides its key. Returns the banner that shows the key. */

@@ -19,6 +19,7 @@ import { describeCaller } from './caller.js';
 import type { KeyTools } from './command.js';
 import { addKeyCommands } from './key-commands.js';
 import { addMigrateCommand, type WithSource } from './migrate.js';
+import { addPlatformCommand } from './platform-command.js';
 import { ReaderGone } from './report-output.js';
 import { addServeCommand } from './serve-command.js';
 import { runStudio } from './studio.js';
@@ -104,6 +105,7 @@ function createProgram({ loadResources }: CommandOptions): Command {
   );
 
   addMigrateCommand(program, withSource);
+  addPlatformCommand(program);
 
   program
     .command('seed')
@@ -113,7 +115,7 @@ function createProgram({ loadResources }: CommandOptions): Command {
         await checkSchema(database);
         const isSeeded = await detectOutage(addSampleData(database));
         process.stdout.write(
-          `The ${isSeeded ? 'sample data was added' : `database already has ${IDENTITY.mainTable}: nothing was changed`}.\n`,
+          `The ${isSeeded ? 'sample data was added' : `database already has ${IDENTITY.mainTable}, or there is no sample data: nothing was changed`}.\n`,
         );
       }),
     );

@@ -1,6 +1,7 @@
 import { IDENTITY } from '@animal-store/definition/identity';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { MCP_PREFIX, REST_PREFIX } from '../contract/protocol.js';
+import { HAS_OWN_PAGE } from './routes.js';
 
 const CATALOG_PATH = '/.well-known/api-catalog';
 const MEDIA_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"';
@@ -21,7 +22,8 @@ export function registerApiCatalog(app: FastifyInstance, { publicUrl, statusPath
     const baseUrl = publicUrl();
     const link = (path: string, type: string) => ({ href: baseUrl + path, type });
     const status = statusPath === undefined ? {} : { status: [link(statusPath, 'application/json')] };
-    const page = link('/docs', 'text/html');
+    const texts = HAS_OWN_PAGE ? [link('/llms.txt', 'text/plain')] : [];
+    const pages = [link('/docs', 'text/html'), ...texts];
     // Addresses at which a program finds something: the prefix alone leads nowhere.
     const [rest, tools] = [baseUrl + REST_PREFIX + IDENTITY.mainPath, baseUrl + MCP_PREFIX];
     const catalog = baseUrl + CATALOG_PATH;
@@ -33,10 +35,10 @@ export function registerApiCatalog(app: FastifyInstance, { publicUrl, statusPath
           link('/openapi.json', 'application/json'),
           link('/openapi.yaml', 'application/yaml'),
         ],
-        'service-doc': [page, link('/llms.txt', 'text/plain')],
+        'service-doc': pages,
         ...status,
       },
-      { anchor: tools, 'service-doc': [page, link('/llms.txt', 'text/plain')], ...status },
+      { anchor: tools, 'service-doc': pages, ...status },
     ];
     return reply
       .header('link', `<${catalog}>; rel="api-catalog"`)

@@ -59,7 +59,7 @@ nothing runs, and the request counts as usual.
 ${toPlanTable()}
 
 The same operations, with the same key and limits, are typed procedures over tRPC, and tools for assistants at \`${MCP_PREFIX}\`, by
-the Model Context Protocol: the guides say how.
+the Model Context Protocol.
 
 Identifiers are int64, limited to ±(2^53 - 1), so that every language can read them exactly from JSON.
 

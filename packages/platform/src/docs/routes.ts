@@ -1,17 +1,22 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ROOT } from '@animal-store/definition/root';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 import Negotiator from 'negotiator';
 import { loadOnce } from '../load-once.js';
+import { renderPlainPage } from './plain-page.js';
 import { ignoreLongPreferences, serveText } from './served-text.js';
 
-/** Written by scripts/build.js: reference-page/, the guides and Scalar's bundle, each file with a gzipped copy. */
+/** Where a store builds them: its reference page with the guides and Scalar's bundle, each file with a gzipped copy, */
 const PAGE_FOLDER = fileURLToPath(new URL('dist/reference-page/', ROOT));
-/** Written by scripts/client-package.js: the packed clients of this release and of earlier ones, and which is this one's. */
+/** and the packed clients of this release and of earlier ones, with which is this one's. */
 const CLIENTS_FOLDER = fileURLToPath(new URL('dist/clients/', ROOT));
-const CURRENT_CLIENT = new URL('dist/client.json', ROOT);
+const CLIENT_FILE = new URL('dist/client.json', ROOT);
+/** Whether the store has built a page of its own */
+export const HAS_OWN_PAGE = existsSync(new URL('dist/reference-page/page.html', ROOT));
+/** The name of the packed client that fits this service; undefined where the store packs none */
+export const CURRENT_CLIENT = readCurrentClient();
 /** The bundle carries its version in its name, so its content never changes under that name. */
 const VERSIONED_FILE = /scalar-\d[^/]*$/;
 const CACHE_FOREVER = 'public, max-age=31536000, immutable';
@@ -36,7 +41,8 @@ const PAGE_HEADERS = {
 const FILE_STATUSES: readonly unknown[] = [412, 416];
 
 /**
- * Serves the OpenAPI document, its reference page and the changelog, which need no key and load nothing from other hosts.
+ * Serves the OpenAPI document and the reference page, which need no key and load nothing from other hosts. Of a store that has
+ * built a page of its own, with guides and a changelog, that one, and else a page with what the document has.
  *
  * @param buildDocument called for the first request that needs it
  */
@@ -52,13 +58,13 @@ export async function registerDocs(
     const { stringify } = await import('yaml');
     return stringify(await readDocument(), YAML_OPTIONS);
   });
+  if (!HAS_OWN_PAGE) {
+    const build = async () => renderPlainPage(await readDocument());
+    serveText(app, '/docs', 'text/html; charset=utf-8', build, PAGE_HEADERS);
+  }
+  app.get('/', (_request, reply) => reply.redirect('docs'));
+  app.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
   await app.register(serveFiles);
-}
-
-/** The name of the packed client that fits this service: what is there never changes, so a lock file may have it. */
-export function readCurrentClient(): string {
-  const { file } = JSON.parse(readFileSync(CURRENT_CLIENT, 'utf8')) as { readonly file: string };
-  return file;
 }
 
 async function serveFiles(app: FastifyInstance): Promise<void> {
@@ -73,6 +79,26 @@ async function serveFiles(app: FastifyInstance): Promise<void> {
       .type('text/plain; charset=utf-8')
       .send(`${error.message}\n`);
   });
+  if (HAS_OWN_PAGE) await servePage(app);
+  if (CURRENT_CLIENT !== undefined) await serveClients(app, CURRENT_CLIENT);
+}
+
+/** Serves the packed clients: what is at an address never changes, so a lock file may have it. */
+async function serveClients(app: FastifyInstance, current: string): Promise<void> {
+  await app.register(fastifyStatic, {
+    root: CLIENTS_FOLDER,
+    wildcard: false,
+    decorateReply: !HAS_OWN_PAGE,
+    cacheControl: false,
+    // The hash in its name is that of its bytes, so that a lock file may hold its address and its checksum.
+    setHeaders: (reply) =>
+      reply.headers({ 'cache-control': CACHE_FOREVER, 'content-type': 'application/gzip' }),
+  });
+  // Links are relative, because a proxy may serve the page under a path of its own.
+  app.get('/client.tgz', (_request, reply) => reply.redirect(current));
+}
+
+async function servePage(app: FastifyInstance): Promise<void> {
   await app.register(fastifyStatic, {
     root: PAGE_FOLDER,
     prefix: '/docs/',
@@ -94,20 +120,12 @@ async function serveFiles(app: FastifyInstance): Promise<void> {
   });
   app.get('/changelog.atom', (_request, reply) => reply.sendFile('changelog.atom'));
   app.get('/llms.txt', (_request, reply) => reply.sendFile('llms.txt'));
-  await app.register(fastifyStatic, {
-    root: CLIENTS_FOLDER,
-    wildcard: false,
-    decorateReply: false,
-    cacheControl: false,
-    // The hash in its name is that of its bytes, so that a lock file may hold its address and its checksum.
-    setHeaders: (reply) =>
-      reply.headers({ 'cache-control': CACHE_FOREVER, 'content-type': 'application/gzip' }),
-  });
-  // Links are relative, because a proxy may serve the page under a path of its own.
-  const client = readCurrentClient();
-  app.get('/client.tgz', (_request, reply) => reply.redirect(client));
-  app.get('/', (_request, reply) => reply.redirect('docs'));
-  app.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
+}
+
+function readCurrentClient(): string | undefined {
+  if (!existsSync(CLIENT_FILE)) return undefined;
+  const { file }: { file: string } = JSON.parse(readFileSync(CLIENT_FILE, 'utf8'));
+  return file;
 }
 
 type FileError = Error & { readonly statusCode: number; readonly headers?: Record<string, string> };

@@ -22,12 +22,13 @@ export function serveText(
   path: string,
   mediaType: string,
   build: () => Promise<string>,
+  further: Readonly<Record<string, string>> = {},
 ): void {
   const read = loadOnce(async () => toServed(await build()));
   app.get(path, { onRequest: ignoreLongPreferences }, async (request, reply) => {
     const { etag, text, compressed } = await read();
     const headers = { etag, 'cache-control': 'no-cache', vary: 'accept-encoding' };
-    reply.headers(headers).type(mediaType);
+    reply.headers({ ...further, ...headers }).type(mediaType);
     if (fresh(request.headers, headers)) return reply.code(304).send();
     const encoding = new Negotiator(request).encoding(['gzip', 'identity']);
     if (encoding !== 'gzip') return reply.serializer(String).send(text);

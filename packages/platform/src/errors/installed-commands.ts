@@ -1,12 +1,21 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { ROOT } from '@animal-store/definition/root';
 
-/** A checkout has npm's scripts; the image has only the programs that they run. */
-const HAS_SCRIPTS = existsSync(new URL('scripts/cli.js', ROOT));
-/** A script of package.json that is a command of the command line, and what separates its arguments from npm's */
-const SCRIPT = /npm run (?:-s )?(keys|migrate|seed|studio|openapi)(?: --(?= ))?/g;
+const { scripts = {} }: { scripts?: Readonly<Record<string, string>> } = JSON.parse(
+  readFileSync(new URL('package.json', ROOT), 'utf8'),
+);
+/** A command of the command line as a script of npm, and what separates its arguments from npm's */
+const COMMAND = /npm run (?:-s )?(keys|migrate|openapi|platform|seed|studio)(?: --(?= ))?/g;
 
-/** A text whose commands are those of a checkout, with commands that work where this program is installed. */
-export function toInstalledCommands(text: string, hasScripts = HAS_SCRIPTS): string {
-  return hasScripts ? text : text.replaceAll(SCRIPT, 'node dist/cli.js $1');
+/** Whether npm can run a script here: an image has package.json, but not the programs of every script. */
+export function hasScript(name: string): boolean {
+  const programs = scripts[name]?.match(/[\w./-]+\.js\b/g);
+  return programs?.every((path) => existsSync(new URL(path, ROOT))) ?? false;
+}
+
+/** A text whose commands are npm's scripts, with commands that work where this program is installed. */
+export function toInstalledCommands(text: string, isScript = hasScript): string {
+  return text.replaceAll(COMMAND, (script, command: string) =>
+    isScript(command) ? script : `node dist/cli.js ${command}`,
+  );
 }

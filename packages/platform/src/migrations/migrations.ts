@@ -6,6 +6,7 @@ import { ROOT } from '@animal-store/definition/root';
 import pg from 'pg';
 import { toDatabaseError } from '../connections/outage.js';
 import { OperatorError } from '../errors/operator-error.js';
+import { listMissing } from './platform-files.js';
 
 export const PRISMA_FOLDER = fileURLToPath(new URL('prisma/', ROOT));
 const MIGRATIONS_FOLDER = join(PRISMA_FOLDER, 'migrations');
@@ -142,8 +143,19 @@ export function toFailure(what: string, cause?: unknown): OperatorError {
   );
 }
 
-/** All migrations of a folder, by default prisma/migrations, in order. */
+/**
+ * All migrations of a folder, by default prisma/migrations, in order.
+ *
+ * @throws OperatorError when prisma/migrations lacks some of the installed platform
+ */
 export async function readMigrations(folder = MIGRATIONS_FOLDER): Promise<readonly Migration[]> {
+  const missing = folder === MIGRATIONS_FOLDER ? await listMissing(folder) : [];
+  if (missing.length > 0) {
+    throw new OperatorError(
+      `prisma/migrations lacks ${missing.length} migration(s) that the installed platform brings: ${missing.join(', ')}. ` +
+        'Copy them with: npm run platform, and apply them with: npm run migrate',
+    );
+  }
   const entries = await readdir(folder, { withFileTypes: true });
   const names = entries
     .filter((entry) => entry.isDirectory())

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { IDENTITY } from '@animal-store/definition/identity';
@@ -10,6 +11,7 @@ import { OperatorError } from '../errors/operator-error.js';
 import { applyMigrations } from './migration-runner.js';
 import { listPendingMigrations } from './migrations.js';
 
+/** A store may have none. */
 const SEED = new URL('prisma/seed.sql', ROOT);
 
 const ALTERNATIVE = 'Or set DATABASE_URL to a PostgreSQL of your own.';
@@ -110,14 +112,14 @@ function toOperatorError(error: EmbeddedPostgresError, dataDir: string): Operato
   return new OperatorError(messages[error.code], { cause: error });
 }
 
-/** Adds the sample data to a database whose main table is empty; returns whether it did. */
+/** Adds the sample data, if there is any, to a database whose main table is empty; returns whether it did. */
 export async function addSampleData({
   pool,
   schema,
   inSchema,
 }: Pick<Connections, 'pool' | 'schema' | 'inSchema'>): Promise<boolean> {
   const { rows } = await pool.query(`SELECT 1 FROM ${inSchema(IDENTITY.mainTable)} LIMIT 1`);
-  if (rows.length > 0) return false;
+  if (rows.length > 0 || !existsSync(SEED)) return false;
   // Statements that are sent together are a transaction, in which the names of the script are those of the schema.
   const path = `SET LOCAL search_path = ${pg.escapeIdentifier(schema)}, pg_temp`;
   await pool.query(`${path};\n${await readFile(SEED, 'utf8')}`);

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { PrismaClient } from '@animal-store/definition/prisma';
 import { SCOPES } from '@animal-store/definition/scopes';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { readSchema } from '../../../../scripts/migrations/schema-difference.js';
 import { withEngine } from '../../../../scripts/migrations/schema-engine.js';
 import { execute } from '../../../../test/support/execute.js';
 import {
@@ -55,8 +54,7 @@ async function readCatalogue(url: string): Promise<string[]> {
 
 /** The SQL with which Prisma's engine would create schema.prisma in an empty database. */
 async function printSchema(url: string, models = ''): Promise<string> {
-  const path = join(PRISMA_FOLDER, 'schema.prisma');
-  const files = [{ path, content: (await readFile(path, 'utf8')) + models }];
+  const files = [...(await readSchema(PRISMA_FOLDER)), { path: 'further.prisma', content: models }];
   const { stdout } = await withEngine(url, (engine) =>
     engine.diff({
       from: { tag: 'empty' },

@@ -1,0 +1,62 @@
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { PLAN_NAMES } from '@animal-store/definition/plans';
+import { SCOPES } from '@animal-store/definition/scopes';
+
+/** The models and migrations that this package brings */
+const OWN_FOLDER = fileURLToPath(new URL('../../prisma/', import.meta.url));
+const MODELS = 'platform.prisma';
+const MIGRATIONS = 'migrations';
+
+/** The names of the platform's migrations that a folder of migrations lacks, in order. */
+export async function listMissing(migrationsFolder: string): Promise<string[]> {
+  const [own, present] = await Promise.all([join(OWN_FOLDER, MIGRATIONS), migrationsFolder].map(listNames));
+  return (own ?? []).filter((name) => !present?.includes(name));
+}
+
+/**
+ * Copies into a store's folder prisma/ the migrations that it lacks, by their names, and writes the models there. A migration
+ * that is there stays as it is.
+ *
+ * @returns the paths within the folder that are new or changed
+ */
+export async function copyPlatformFiles(prismaFolder: string): Promise<string[]> {
+  const target = join(prismaFolder, MIGRATIONS);
+  await mkdir(target, { recursive: true });
+  const missing = await listMissing(target);
+  for (const name of missing)
+    await cp(join(OWN_FOLDER, MIGRATIONS, name), join(target, name), { recursive: true });
+  const changed = missing.map((name) => join(MIGRATIONS, name));
+  const models = join(prismaFolder, MODELS);
+  const wanted = await renderModels();
+  const present = await readFile(models, 'utf8').catch(() => '');
+  if (present.replaceAll('\r\n', '\n') === wanted) return changed;
+  await writeFile(models, wanted);
+  return [...changed, MODELS];
+}
+
+/** The models with what the store decides, as Prisma compares both with its migrations: its plans and its scopes. */
+async function renderModels(): Promise<string> {
+  const models = await readFile(join(OWN_FOLDER, MODELS), 'utf8');
+  const scopes = SCOPES.map((scope) => JSON.stringify(scope)).join(', ');
+  const plans = PLAN_NAMES.map((plan) => `  ${plan}\n`).join('');
+  return `${models.replace(/^ +scopes +String\[\]/m, `$&  @default([${scopes}])`)}
+enum Plan {
+${plans}
+  @@map("plan")
+}
+`;
+}
+
+/** None where there is no such folder. */
+async function listNames(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  return entries
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort();
+}

@@ -1,0 +1,66 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PLAN_NAMES } from '@animal-store/definition/plans';
+import { SCOPES } from '@animal-store/definition/scopes';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { createTemporaryFolder } from '../../../../test/support/temporary-folder.js';
+import { PRISMA_FOLDER } from '../../src/migrations/migrations.js';
+import { copyPlatformFiles, listMissing } from '../../src/migrations/platform-files.js';
+
+const OWN = 'packages/platform/prisma';
+const names = (await readdir(join(OWN, 'migrations'))).sort();
+
+let folder: string;
+beforeEach(async () => {
+  folder = await createTemporaryFolder();
+  onTestFinished(() => rm(folder, { recursive: true }));
+});
+
+test('a folder gets the migrations that it lacks, and the models with the plans and scopes of its store', async () => {
+  expect(names.length).toBeGreaterThan(2);
+  const migrations = names.map((name) => `migrations/${name}`);
+  expect(await copyPlatformFiles(folder)).toEqual([...migrations, 'platform.prisma']);
+  for (const name of names) {
+    const file = join('migrations', name, 'migration.sql');
+    expect(await readFile(join(folder, file), 'utf8')).toBe(await readFile(join(OWN, file), 'utf8'));
+  }
+  const models = await readFile(join(folder, 'platform.prisma'), 'utf8');
+  expect(models).toContain(`@default([${SCOPES.map((scope) => `"${scope}"`).join(', ')}])`);
+  expect(models).toContain(`enum Plan {\n${PLAN_NAMES.map((plan) => `  ${plan}\n`).join('')}`);
+  expect(await copyPlatformFiles(folder)).toEqual([]);
+});
+
+test('what a folder has under the name of a migration stays as it is; changed models are written anew', async () => {
+  await copyPlatformFiles(folder);
+  const [kept = '', lost = ''] = names;
+  await writeFile(join(folder, 'migrations', kept, 'migration.sql'), '-- of the store');
+  await rm(join(folder, 'migrations', lost), { recursive: true });
+  await mkdir(join(folder, 'migrations', '20990101000000_boats'));
+  await writeFile(join(folder, 'platform.prisma'), '// edited');
+  expect(await listMissing(join(folder, 'migrations'))).toEqual([lost]);
+  expect(await copyPlatformFiles(folder)).toEqual([`migrations/${lost}`, 'platform.prisma']);
+  expect(await readFile(join(folder, 'migrations', kept, 'migration.sql'), 'utf8')).toBe('-- of the store');
+});
+
+test('a checkout with line ends of Windows has the models', async () => {
+  await copyPlatformFiles(folder);
+  const path = join(folder, 'platform.prisma');
+  await writeFile(path, (await readFile(path, 'utf8')).replaceAll('\n', '\r\n'));
+  expect(await copyPlatformFiles(folder)).toEqual([]);
+});
+
+test('the store of this checkout has what the platform brings: npm run platform', async () => {
+  expect(await listMissing(join(PRISMA_FOLDER, 'migrations'))).toEqual([]);
+  await copyPlatformFiles(folder);
+  const read = (path: string) => readFile(join(path, 'platform.prisma'), 'utf8');
+  expect(await read(PRISMA_FOLDER)).toBe(await read(folder));
+});
+
+test('the migrations of the platform name neither a scope nor a plan of a store', async () => {
+  for (const name of names) {
+    const sql = await readFile(join(OWN, 'migrations', name, 'migration.sql'), 'utf8');
+    // Comments may give examples.
+    const statements = sql.replaceAll(/--.*$/gm, '');
+    for (const word of [...SCOPES, ...PLAN_NAMES]) expect(statements, name).not.toContain(`'${word}'`);
+  }
+});
