@@ -11,7 +11,7 @@ export default defineConfig({
   environments: { __vitest__: { resolve } },
   test: {
     // `npm test` leaves out *.slow.test.ts: CONTRIBUTING.md says what belongs there.
-    include: ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'examples/*/test/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'],
     globalSetup: 'test/support/global-setup.ts',
     // As `npm start` and the image set it. Without it, trpc-to-openapi writes a document for each operation of each service, to
     // check it, which was two fifths of what starting a service costs.

@@ -32,7 +32,7 @@ interface PostgresServer {
 
 /** The folders with packages of their own, and the slow tests that need them */
 const NEEDED_BY = {
-  tools: /\/(?:generators|types|rename)\.slow\.test\.ts$/,
+  tools: /\/(?:generators|types)\.slow\.test\.ts$/,
   'examples/storefront': /\/storefront\/.*\.slow\.test\.ts$/,
 };
 

@@ -8,7 +8,7 @@ const STYLE =
 
 /** An OpenAPI document as a page without scripts, for a store that has built none of its own. */
 export function renderPlainPage(document: object): string {
-  const { info, paths = {}, components = {} } = document as oas31.OpenAPIObject;
+  const { info, servers = [], paths = {}, components = {} } = document as oas31.OpenAPIObject;
   const operations = Object.entries(paths).flatMap(([path, item]) =>
     METHODS.flatMap((method) => {
       const operation = (item as oas31.PathItemObject)[method];
@@ -24,7 +24,9 @@ export function renderPlainPage(document: object): string {
     `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
     `<title>${escapeHtml(info.title)}</title><style>${STYLE}</style><h1>${escapeHtml(info.title)}</h1>` +
     `<p>This document for programs: <a href="openapi.json">openapi.json</a>, <a href="openapi.yaml">openapi.yaml</a></p>` +
-    `${renderText(info.description)}<h2>Operations</h2>${operations.join('')}<h2>Schemas</h2>${schemas.join('')}</html>\n`
+    `${renderText(info.description)}<h2>Operations</h2>` +
+    `<p>Addresses begin with ${servers.map(({ url }) => `<code>${escapeHtml(url)}</code>`).join(' or ')}.</p>` +
+    `${operations.join('')}<h2>Schemas</h2>${schemas.join('')}</html>\n`
   );
 }
 
