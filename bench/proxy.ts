@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { freePort } from '../test/support/free-port.js';
-import { type Replica, startHaproxy } from '../test/support/haproxy.js';
+import { freePort } from '../packages/platform/test/support/free-port.js';
+import { type Replica, startHaproxy } from '../packages/platform/test/support/haproxy.js';
 import { createBackend } from './backend.js';
 import { MIX } from './cases.js';
 import { THIS_CHECKOUT } from './checkout.js';

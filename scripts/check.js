@@ -22,7 +22,9 @@ const STEPS = {
     // The types that third parties generate, with which a test is compiled.
     runCheckingTool('openapi-typescript', [DOCUMENT, '--output', 'test/support/openapi-types.ts']);
     for (const folder of FOLDERS) installFolder(folder);
-    for (const project of ['test', ...FOLDERS]) runTool('typescript-native', ['--project', project]);
+    run(process.execPath, ['scripts/test-store.js']);
+    for (const project of ['test', 'packages/platform/test', ...FOLDERS])
+      runTool('typescript-native', ['--project', project]);
   },
   unused() {
     for (const folder of FOLDERS) installFolder(folder);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { connectClient, MODE_NAMES } from './support/mcp.js';
-import { createCaller, post, useService } from './support/test-service.js';
+import { connectClient, MODE_NAMES } from '../packages/platform/test/support/mcp.js';
+import { createCaller, post, useService } from '../packages/platform/test/support/test-service.js';
 
 const { service } = useService();
 

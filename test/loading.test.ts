@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { withoutModule } from './support/missing-module.js';
-import { runNode } from './support/process.js';
-import { asService } from './support/service-role.js';
-import { createTestDatabase } from './support/test-service.js';
+import { withoutModule } from '../packages/platform/test/support/missing-module.js';
+import { runNode } from '../packages/platform/test/support/process.js';
+import { asService } from '../packages/platform/test/support/service-role.js';
+import { createTestDatabase } from '../packages/platform/test/support/test-service.js';
 
 test.each(['@prisma/adapter-pg', '@prisma/client/runtime/client', '@modelcontextprotocol/server'])(
   'what requests need is loaded before the process listens: without %s it ends with the reason, for its supervisor',

@@ -5,12 +5,22 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { describeEndOfLife } from '../packages/platform/src/process/end-of-life.js';
-import { execute } from './support/execute.js';
+import { execute } from '../packages/platform/test/support/execute.js';
+import {
+  type Program,
+  run,
+  runKeys,
+  runNode,
+  untilListening,
+} from '../packages/platform/test/support/process.js';
+import {
+  setUpServiceProcesses,
+  stop,
+  untilReady,
+} from '../packages/platform/test/support/service-processes.js';
+import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
+import { createCaller, createTestDatabase, post } from '../packages/platform/test/support/test-service.js';
 import { create, list, newItem, read, TEXT } from './support/operations-under-test.js';
-import { type Program, run, runKeys, runNode, untilListening } from './support/process.js';
-import { setUpServiceProcesses, stop, untilReady } from './support/service-processes.js';
-import { createTemporaryFolder } from './support/temporary-folder.js';
-import { createCaller, createTestDatabase, post } from './support/test-service.js';
 
 const processes = setUpServiceProcesses();
 const { programs, start } = processes;

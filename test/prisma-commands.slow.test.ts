@@ -5,8 +5,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { runNode } from './support/process.js';
-import { createTemporaryFolder } from './support/temporary-folder.js';
+import { runNode } from '../packages/platform/test/support/process.js';
+import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
 
 const folder = await createTemporaryFolder();
 afterAll(() => rm(folder, { recursive: true }));

@@ -3,10 +3,15 @@ import { existsSync } from 'node:fs';
 import { cp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
-import { type Environment, type Program, runCommand, runNode } from './support/process.js';
-import { asService } from './support/service-role.js';
-import { createTemporaryFolder } from './support/temporary-folder.js';
-import { createCaller, createTestDatabase } from './support/test-service.js';
+import {
+  type Environment,
+  type Program,
+  runCommand,
+  runNode,
+} from '../packages/platform/test/support/process.js';
+import { asService } from '../packages/platform/test/support/service-role.js';
+import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
+import { createCaller, createTestDatabase } from '../packages/platform/test/support/test-service.js';
 
 interface LockedPackage {
   readonly link?: boolean;

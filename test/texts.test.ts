@@ -7,11 +7,11 @@ import { addMigrateCommand } from '../packages/platform/src/cli/migrate.js';
 import { addServeCommand } from '../packages/platform/src/cli/serve-command.js';
 import { errorTable } from '../packages/platform/src/errors/error-table.js';
 import { toInstalledCommands } from '../packages/platform/src/errors/installed-commands.js';
+import { connectClient } from '../packages/platform/test/support/mcp.js';
+import { runCommand } from '../packages/platform/test/support/process.js';
+import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
+import { startService } from '../packages/platform/test/support/test-service.js';
 import { GUIDES_FOLDER, listGuides } from './guides/code-blocks.js';
-import { connectClient } from './support/mcp.js';
-import { runCommand } from './support/process.js';
-import { createTemporaryFolder } from './support/temporary-folder.js';
-import { startService } from './support/test-service.js';
 
 // What the program prints and hands out outside of docs/, which nobody runs: every command and name in it exists.
 

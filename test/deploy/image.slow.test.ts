@@ -1,11 +1,15 @@
 import { afterEach, expect, inject, test, vi } from 'vitest';
-import { beginCreate } from '../support/begin-create.js';
+import { beginCreate } from '../../packages/platform/test/support/begin-create.js';
+import { freePort } from '../../packages/platform/test/support/free-port.js';
+import {
+  type Environment,
+  UNREACHED_LIMITS,
+  untilListening,
+} from '../../packages/platform/test/support/process.js';
+import { findRedis } from '../../packages/platform/test/support/redis.js';
+import { asService } from '../../packages/platform/test/support/service-role.js';
+import { createCaller, createTestDatabase, post } from '../../packages/platform/test/support/test-service.js';
 import { type Container, findImage, type Image, runContainer } from '../support/container.js';
-import { freePort } from '../support/free-port.js';
-import { type Environment, UNREACHED_LIMITS, untilListening } from '../support/process.js';
-import { findRedis } from '../support/redis.js';
-import { asService } from '../support/service-role.js';
-import { createCaller, createTestDatabase, post } from '../support/test-service.js';
 
 const image = findImage();
 if (!image) process.stderr.write('Skipped the tests of the image, which npm run release:check builds\n');

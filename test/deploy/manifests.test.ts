@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: YAML of many kinds; a path that does not exist fails the test
 type Manifest = any;

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
-import { execute } from '../support/execute.js';
-import { freePort } from '../support/free-port.js';
-import { type Haproxy, hasHaproxy, type Replica, startHaproxy } from '../support/haproxy.js';
+import { execute } from '../../packages/platform/test/support/execute.js';
+import { freePort } from '../../packages/platform/test/support/free-port.js';
+import {
+  type Haproxy,
+  hasHaproxy,
+  type Replica,
+  startHaproxy,
+} from '../../packages/platform/test/support/haproxy.js';
 import {
   type Environment,
   type Program,
@@ -9,9 +14,15 @@ import {
   runKeys,
   UNREACHED_LIMITS,
   untilListening,
-} from '../support/process.js';
-import { findRedis } from '../support/redis.js';
-import { type Caller, createCaller, createTestDatabase, post, untilServed } from '../support/test-service.js';
+} from '../../packages/platform/test/support/process.js';
+import { findRedis } from '../../packages/platform/test/support/redis.js';
+import {
+  type Caller,
+  createCaller,
+  createTestDatabase,
+  post,
+  untilServed,
+} from '../../packages/platform/test/support/test-service.js';
 
 const CLIENTS = 16;
 

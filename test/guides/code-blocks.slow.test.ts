@@ -2,12 +2,18 @@ import { type ExecFileException, execFile, execFileSync } from 'node:child_proce
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { execute } from '../support/execute.js';
-import { type KeyServer, startKeyServer, TOKEN } from '../support/key-server.js';
-import { type Environment, type Program, run, runKeys, untilListening } from '../support/process.js';
-import { hasProgram } from '../support/programs.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { createTestDatabase } from '../support/test-service.js';
+import { execute } from '../../packages/platform/test/support/execute.js';
+import { type KeyServer, startKeyServer, TOKEN } from '../../packages/platform/test/support/key-server.js';
+import {
+  type Environment,
+  type Program,
+  run,
+  runKeys,
+  untilListening,
+} from '../../packages/platform/test/support/process.js';
+import { hasProgram } from '../../packages/platform/test/support/programs.js';
+import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
+import { createTestDatabase } from '../../packages/platform/test/support/test-service.js';
 import { type CodeBlock, findDifference, readCodeBlocks } from './code-blocks.js';
 import { answerWithError, startUnreliableProxy } from './unreliable-proxy.js';
 

@@ -10,8 +10,8 @@ import { listOperations } from '../../packages/platform/src/operations/list-oper
 import { DEFAULT_PAGE_SIZE } from '../../packages/platform/src/operations/pagination.js';
 import { createRouter } from '../../packages/platform/src/operations/resource.js';
 import { readConfig } from '../../packages/platform/src/process/config.js';
+import { createChecker } from '../../packages/platform/test/support/openapi-checker.js';
 import { resources } from '../../src/router.js';
-import { createChecker } from '../support/openapi-checker.js';
 import { GUIDES_FOLDER, listGuides, readCodeBlocks } from './code-blocks.js';
 
 const MAX_WORDS = 4_200;

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { PLANS } from '@animal-store/definition/plans';
 import { expect, onTestFinished, test } from 'vitest';
-import { hasProgram } from '../support/programs.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { hasProgram } from '../../packages/platform/test/support/programs.js';
+import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 import { type CodeBlock, readCodeBlocks } from './code-blocks.js';
 import { installMovedClock, MOVED_HEADER } from './moved-clock.js';
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { listHeadings, listLinks, listMarkdownFiles } from '../support/markdown.js';
+import { listHeadings, listLinks, listMarkdownFiles } from '../../packages/platform/test/support/markdown.js';
 
 const files = listMarkdownFiles();
 const read = (path: string) => readFileSync(path, 'utf8');

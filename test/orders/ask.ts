@@ -1,8 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Input, PROTOCOL_NAMES, PROTOCOLS, type Protocol } from '../support/every-protocol.js';
-import { createChecker } from '../support/openapi-checker.js';
+import {
+  type Input,
+  PROTOCOL_NAMES,
+  PROTOCOLS,
+  type Protocol,
+} from '../../packages/platform/test/support/every-protocol.js';
+import { createChecker } from '../../packages/platform/test/support/openapi-checker.js';
+import type { Caller } from '../../packages/platform/test/support/test-service.js';
 import { resources } from '../support/operations-under-test.js';
-import type { Caller } from '../support/test-service.js';
 
 /** What an operation responded with: its output, or the code of its error. */
 export interface Answer {

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PROTOCOL_NAMES, type Protocol } from '../support/every-protocol.js';
-import { type Caller, createCaller, post, startService, useService } from '../support/test-service.js';
+import { PROTOCOL_NAMES, type Protocol } from '../../packages/platform/test/support/every-protocol.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  startService,
+  useService,
+} from '../../packages/platform/test/support/test-service.js';
 import { type Answer, ask, protocolOf } from './ask.js';
 import { killWhileWaiting } from './kill-while-waiting.js';
 

@@ -1,8 +1,12 @@
 import pg from 'pg';
 import { expect, onTestFinished } from 'vitest';
-import { execute } from '../support/execute.js';
-import { run, untilListening } from '../support/process.js';
-import { type Caller, createCaller, type TestService } from '../support/test-service.js';
+import { execute } from '../../packages/platform/test/support/execute.js';
+import { run, untilListening } from '../../packages/platform/test/support/process.js';
+import {
+  type Caller,
+  createCaller,
+  type TestService,
+} from '../../packages/platform/test/support/test-service.js';
 
 /**
  * Calls a process of its own on the database of a service, and kills it while the call waits for what a statement has locked.

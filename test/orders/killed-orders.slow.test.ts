@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { run, untilListening } from '../support/process.js';
-import { createCaller, post, useService } from '../support/test-service.js';
-import { until } from '../support/until.js';
+import { run, untilListening } from '../../packages/platform/test/support/process.js';
+import { createCaller, post, useService } from '../../packages/platform/test/support/test-service.js';
+import { until } from '../../packages/platform/test/support/until.js';
 import { type Asked, ask, askOnce, protocolOf } from './ask.js';
 import { expectSound } from './sound.js';
 

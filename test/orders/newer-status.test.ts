@@ -1,8 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { PROTOCOL_NAMES } from '../../packages/platform/test/support/every-protocol.js';
+import { execute } from '../../packages/platform/test/support/execute.js';
+import {
+  createCaller,
+  createTestDatabase,
+  startService,
+} from '../../packages/platform/test/support/test-service.js';
 import { NEXT_STATUSES } from '../../src/order-progress.js';
-import { PROTOCOL_NAMES } from '../support/every-protocol.js';
-import { execute } from '../support/execute.js';
-import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
 import { type Asked, ask } from './ask.js';
 
 /** Which no version of this code knows */

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  startService,
+  type TestService,
+} from '../../packages/platform/test/support/test-service.js';
 import { type Answer, type Asked, ask, protocolOf } from './ask.js';
 import { expectSound } from './sound.js';
 

@@ -2,8 +2,8 @@ import pg from 'pg';
 import { beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../packages/platform/src/connections/client.js';
 import { addSampleData } from '../../packages/platform/src/migrations/source.js';
-import { execute } from '../support/execute.js';
-import { toolCall } from '../support/mcp.js';
+import { execute } from '../../packages/platform/test/support/execute.js';
+import { toolCall } from '../../packages/platform/test/support/mcp.js';
 import {
   createCaller,
   createTestDatabase,
@@ -11,7 +11,7 @@ import {
   rpcPath,
   startService,
   useService,
-} from '../support/test-service.js';
+} from '../../packages/platform/test/support/test-service.js';
 import { expectSound } from './sound.js';
 
 const { call, service } = useService();

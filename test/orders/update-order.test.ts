@@ -1,10 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
+import { PROTOCOL_NAMES } from '../../packages/platform/test/support/every-protocol.js';
+import { BEGIN_FOR_LONG, execute } from '../../packages/platform/test/support/execute.js';
+import { message } from '../../packages/platform/test/support/mcp.js';
+import {
+  createCaller,
+  createTestDatabase,
+  post,
+  startService,
+  useService,
+} from '../../packages/platform/test/support/test-service.js';
 import { NEXT_STATUSES, ONE_OPEN_ORDER, OPEN_STATUSES, petStatusWith } from '../../src/order-progress.js';
-import { PROTOCOL_NAMES } from '../support/every-protocol.js';
-import { BEGIN_FOR_LONG, execute } from '../support/execute.js';
-import { message } from '../support/mcp.js';
-import { createCaller, createTestDatabase, post, startService, useService } from '../support/test-service.js';
 import { type Asked, ask } from './ask.js';
 import { killWhileWaiting } from './kill-while-waiting.js';
 import { expectSound } from './sound.js';

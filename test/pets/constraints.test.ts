@@ -1,7 +1,7 @@
 import type { PrismaClient } from '@animal-store/definition/prisma';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../packages/platform/src/connections/client.js';
-import { createTestDatabase } from '../support/test-service.js';
+import { createTestDatabase } from '../../packages/platform/test/support/test-service.js';
 
 let database: Database;
 let prisma: PrismaClient;

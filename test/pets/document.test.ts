@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { createChecker } from '../../packages/platform/test/support/openapi-checker.js';
 import { newPet } from '../../src/pets/schema.js';
 import { resources } from '../../src/router.js';
-import { createChecker } from '../support/openapi-checker.js';
 
 const { document, operations, findOperation, findProblems } = createChecker(resources);
 

@@ -1,6 +1,6 @@
 import { onTestFinished, test } from 'vitest';
-import { installPostgres } from '../support/old-postgres.js';
-import { SystemPostgres } from '../support/system-postgres.js';
+import { installPostgres } from '../../packages/platform/test/support/old-postgres.js';
+import { SystemPostgres } from '../../packages/platform/test/support/system-postgres.js';
 import { expectFlatPages } from './page-costs.js';
 
 const bin = await installPostgres(14);

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
+import { post, useService } from '../../packages/platform/test/support/test-service.js';
 import { pet } from '../../src/pets/schema.js';
-import { post, useService } from '../support/test-service.js';
 
 const { call, service } = useService();
 beforeEach(async () => {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
+import { PROTOCOL_NAMES, PROTOCOLS } from '../../packages/platform/test/support/every-protocol.js';
+import { message } from '../../packages/platform/test/support/mcp.js';
+import { createChecker } from '../../packages/platform/test/support/openapi-checker.js';
+import { patient, post, useService } from '../../packages/platform/test/support/test-service.js';
 import { newPet, type Pet, petChange } from '../../src/pets/schema.js';
-import { PROTOCOL_NAMES, PROTOCOLS } from '../support/every-protocol.js';
-import { message } from '../support/mcp.js';
-import { createChecker } from '../support/openapi-checker.js';
 import { resources } from '../support/operations-under-test.js';
-import { patient, post, useService } from '../support/test-service.js';
 
 const { call: send } = useService();
 const call = patient(send);

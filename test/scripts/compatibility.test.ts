@@ -6,9 +6,9 @@ import { MIN_NOTICE_MONTHS as CHECKED_MONTHS, RULES } from '../../packages/compa
 import { all, drop, type Edit } from '../../packages/compatibility/test/document-edits.js';
 import { deprecationHeaders, MIN_NOTICE_MONTHS } from '../../packages/platform/src/contract/deprecation.js';
 import { INTERFACE_VERSION } from '../../packages/platform/src/contract/version.js';
+import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
+import { startService } from '../../packages/platform/test/support/test-service.js';
 import { create, list } from '../support/operations-under-test.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { startService } from '../support/test-service.js';
 
 const readJson = async (path: string) => JSON.parse(await readFile(path, 'utf8'));
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 
 const root = await createTemporaryFolder();
 afterAll(() => rm(root, { recursive: true }));

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { listMarkdownFiles } from '../support/markdown.js';
+import { listMarkdownFiles } from '../../packages/platform/test/support/markdown.js';
 
 const { scripts }: { scripts: Record<string, string> } = JSON.parse(readFileSync('package.json', 'utf8'));
 

@@ -26,6 +26,7 @@ test('the workflow of a release publishes them, once somebody lets it, with no r
 });
 
 describe.each(packages)('%s', (folder) => {
+  // What those of the platform may import, rooms.test.ts says.
   test.skipIf(folder === 'packages/platform')(
     'imports nothing out of its folder, in its tests neither',
     () => {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 
 interface Component {
   readonly name: string;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { execute } from '../../packages/platform/test/support/execute.js';
 import { OPEN_STATUSES } from '../../src/order-progress.js';
 import type { Order } from '../../src/orders/schema.js';
-import { execute } from '../support/execute.js';
 import { LAST_SEEDED, PET_COUNT, type Pet } from './catalogue.js';
 import type { Placement, Sales } from './sales.js';
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { execute } from '../support/execute.js';
+import { execute } from '../../packages/platform/test/support/execute.js';
 import { auditOrders, type OrderAudit } from './audit-orders.js';
 import { LAST_SEEDED, type Pet } from './catalogue.js';
 import type { Ledger } from './ledger.js';

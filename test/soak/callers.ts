@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { generateKey, hashKey } from '../../packages/platform/src/keys/format.js';
-import { type Environment, runKeys } from '../support/process.js';
+import { type Environment, runKeys } from '../../packages/platform/test/support/process.js';
 import { pick, randomInteger, randomOfFaults } from './random.js';
 
 /** What SQL has made of a key for some time. By performance.now() */

@@ -8,11 +8,16 @@ import {
   runKeys,
   UNREACHED_LIMITS,
   untilListening,
-} from '../support/process.js';
-import { findRedis } from '../support/redis.js';
-import { setUpServiceProcesses } from '../support/service-processes.js';
-import { startTcpProxy } from '../support/tcp-proxy.js';
-import { type Caller, createCaller, createTestDatabase, post } from '../support/test-service.js';
+} from '../../packages/platform/test/support/process.js';
+import { findRedis } from '../../packages/platform/test/support/redis.js';
+import { setUpServiceProcesses } from '../../packages/platform/test/support/service-processes.js';
+import { startTcpProxy } from '../../packages/platform/test/support/tcp-proxy.js';
+import {
+  type Caller,
+  createCaller,
+  createTestDatabase,
+  post,
+} from '../../packages/platform/test/support/test-service.js';
 
 const redis = await findRedis();
 const processes = setUpServiceProcesses();

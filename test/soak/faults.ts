@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import type { PostgresServer } from '../support/postgres-server.js';
+import type { PostgresServer } from '../../packages/platform/test/support/postgres-server.js';
 import { type Callers, changeKey, changeSomeKey } from './callers.js';
 import { SALE_IDS } from './catalogue.js';
 import { pick, randomInteger, randomOfFaults } from './random.js';

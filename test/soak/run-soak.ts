@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PostgresServer } from '../support/postgres-server.js';
-import { run as runService, untilListening } from '../support/process.js';
-import { until } from '../support/until.js';
+import type { PostgresServer } from '../../packages/platform/test/support/postgres-server.js';
+import { run as runService, untilListening } from '../../packages/platform/test/support/process.js';
+import { until } from '../../packages/platform/test/support/until.js';
 import { type Audit, auditDatabase } from './audit.js';
 import { type Callers, createCallers } from './callers.js';
 import { prepareCatalogue } from './catalogue.js';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { errorTable } from '../../packages/platform/src/errors/error-table.js';
-import { PostgresServer } from '../support/postgres-server.js';
-import { findRedis } from '../support/redis.js';
+import { PostgresServer } from '../../packages/platform/test/support/postgres-server.js';
+import { findRedis } from '../../packages/platform/test/support/redis.js';
 import { OPERATIONS, successStatus } from './operations.js';
 import type { PhaseReport } from './phases.js';
 import { SEED } from './random.js';

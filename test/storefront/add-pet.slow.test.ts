@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { findBrowser } from '../support/browser.js';
+import { findBrowser } from '../../packages/platform/test/support/browser.js';
 import { setUpStorefront } from '../support/storefront.js';
 import {
   announcement,

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { findBrowser } from '../support/browser.js';
+import { findBrowser } from '../../packages/platform/test/support/browser.js';
+import { startService } from '../../packages/platform/test/support/test-service.js';
 import { setUpStorefront } from '../support/storefront.js';
 import {
   badges,
@@ -13,7 +14,6 @@ import {
   names,
   numbers,
 } from '../support/storefront-page.js';
-import { startService } from '../support/test-service.js';
 
 const executable = findBrowser();
 

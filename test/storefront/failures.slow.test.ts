@@ -3,9 +3,14 @@ import { createLimiter } from '@animal-store/limits';
 import { pino } from 'pino';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { findBrowser } from '../../packages/platform/test/support/browser.js';
+import {
+  createCaller,
+  createTestDatabase,
+  startService,
+} from '../../packages/platform/test/support/test-service.js';
 import { createOrderStore } from '../../src/orders/store.js';
 import type { PetStore } from '../../src/pets/store.js';
-import { findBrowser } from '../support/browser.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import {
   announcement,
@@ -19,7 +24,6 @@ import {
   numbers,
   POLL,
 } from '../support/storefront-page.js';
-import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
 
 const executable = findBrowser();
 

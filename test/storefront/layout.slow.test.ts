@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { findBrowser } from '../support/browser.js';
+import { findBrowser } from '../../packages/platform/test/support/browser.js';
+import { startService } from '../../packages/platform/test/support/test-service.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import { choose, fill, names } from '../support/storefront-page.js';
-import { startService } from '../support/test-service.js';
 
 const executable = findBrowser();
 

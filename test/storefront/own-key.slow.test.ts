@@ -1,6 +1,7 @@
 import { SCOPES, type Scope } from '@animal-store/definition/scopes';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { findBrowser } from '../support/browser.js';
+import { findBrowser } from '../../packages/platform/test/support/browser.js';
+import { createCaller, startService } from '../../packages/platform/test/support/test-service.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import {
   announcement,
@@ -14,7 +15,6 @@ import {
   numbers,
   POLL,
 } from '../support/storefront-page.js';
-import { createCaller, startService } from '../support/test-service.js';
 
 const executable = findBrowser();
 

@@ -3,10 +3,16 @@ import { createServer } from 'vite';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { storefrontConfig } from '../../examples/storefront/vite.config.js';
 import { errorTable } from '../../packages/platform/src/errors/error-table.js';
-import { type Browser, findBrowser, findViolations, launchBrowser, openPage } from '../support/browser.js';
+import {
+  type Browser,
+  findBrowser,
+  findViolations,
+  launchBrowser,
+  openPage,
+} from '../../packages/platform/test/support/browser.js';
+import { startService, type TestService } from '../../packages/platform/test/support/test-service.js';
 import { addPets } from '../support/storefront.js';
 import { expectFieldError, FAILED_REQUESTS, fill, names } from '../support/storefront-page.js';
-import { startService, type TestService } from '../support/test-service.js';
 
 const executable = findBrowser();
 

@@ -1,6 +1,6 @@
 import type { Route } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { findBrowser } from '../support/browser.js';
+import { findBrowser } from '../../packages/platform/test/support/browser.js';
 import { setUpStorefront } from '../support/storefront.js';
 import { announcement, fill, names, numbers } from '../support/storefront-page.js';
 

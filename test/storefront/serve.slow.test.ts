@@ -2,8 +2,13 @@ import { chmod, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type Environment, type Program, runCommand, runNode } from '../support/process.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
+import {
+  type Environment,
+  type Program,
+  runCommand,
+  runNode,
+} from '../../packages/platform/test/support/process.js';
+import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 
 const ADDRESS = /(http:\/\/127\.0\.0\.1:\d+\/)#key=(as_test_\w+)/;
 

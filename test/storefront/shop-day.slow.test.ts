@@ -1,6 +1,11 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { findBrowser } from '../support/browser.js';
+import { findBrowser } from '../../packages/platform/test/support/browser.js';
+import {
+  createCaller,
+  startService,
+  type TestService,
+} from '../../packages/platform/test/support/test-service.js';
 import { setUpStorefront } from '../support/storefront.js';
 import {
   announcement,
@@ -11,7 +16,6 @@ import {
   FILTER,
   names,
 } from '../support/storefront-page.js';
-import { createCaller, startService, type TestService } from '../support/test-service.js';
 
 const executable = findBrowser();
 const CATEGORY = 'Show animals of a category';

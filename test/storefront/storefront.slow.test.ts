@@ -1,8 +1,9 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { findBrowser, openPage } from '../support/browser.js';
-import { runNode } from '../support/process.js';
+import { findBrowser, openPage } from '../../packages/platform/test/support/browser.js';
+import { runNode } from '../../packages/platform/test/support/process.js';
+import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 import { setUpStorefront } from '../support/storefront.js';
 import {
   expectFieldError,
@@ -13,7 +14,6 @@ import {
   names,
   POLL,
 } from '../support/storefront-page.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 const executable = findBrowser();
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { type Environment, type Program, runCommand } from './process.js';
-import { until } from './until.js';
+import { type Environment, type Program, runCommand } from '../../packages/platform/test/support/process.js';
+import { until } from '../../packages/platform/test/support/until.js';
 
 /** What `npm run release:check` has built: an image as a folder, and its configuration. */
 export interface Image {

@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { runNode } from './process.js';
-import { createTemporaryFolder } from './temporary-folder.js';
+import { runNode } from '../../packages/platform/test/support/process.js';
+import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 
 /** What Vitest does at a signal, and what it calls before the tests */
 const SCRIPT = `

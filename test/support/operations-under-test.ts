@@ -1,66 +1,36 @@
 /**
- * The store that the tests of the platform call. They take it from this file alone, so that a store of something else can
- * keep the animals for its tests, or name its own operations here: see docs/your-own.md. What they need is a list with a
- * filter, a create that takes an Idempotency-Key, a read of one by its id, an operation that Prisma runs, and a second list,
- * nested or not, that needs another scope and shows a time.
+ * The operations of the animals that tests of any store call, under the names of packages/platform/test/store/operations-under-test.ts,
+ * which says what they need.
  */
 
 import type { PrismaClient } from '@animal-store/definition/prisma';
-import type { Scope } from '@animal-store/definition/scopes';
-import { z } from 'zod';
-import { listOperations } from '../../packages/platform/src/operations/list-operations.js';
+import { findOperation } from '../../packages/platform/test/support/find-operation.js';
 import { appRouter, resources } from '../../src/router.js';
 
 export { newPet as newItemSchema, type Pet as Item, pet as itemSchema } from '../../src/pets/schema.js';
 export { createPetStore as createItemStore, type PetStore as ItemStore } from '../../src/pets/store.js';
 export { appRouter, resources };
 
-const operations = listOperations(appRouter);
-
-function find<Name extends string>(name: Name) {
-  const operation = operations.find((each) => each.name === name);
-  if (operation === undefined) throw new Error(`There is no operation ${name}`);
-  const { path, scope, input } = operation;
-  const object = (input instanceof z.ZodPrefault ? input.unwrap() : input) as z.ZodObject;
-  return {
-    /** Of the procedure, and of the tool */
-    name,
-    /** Over REST. Of a read it is the pattern of its route, with the name of its parameter. */
-    path: `/v1${path}`,
-    /** As the document has it: relative to the version */
-    documentPath: path,
-    /** Over tRPC */
-    trpc: `/trpc/${name}`,
-    scope: scope as Scope,
-    /** The names of the members of its input */
-    members: Object.keys(object.shape),
-    /** and of those that must not be null */
-    notNullable: Object.entries<z.ZodType>(object.shape as Record<string, z.ZodType>)
-      .filter(([, member]) => !member.safeParse(null).success)
-      .map(([member]) => member),
-  };
-}
-
 /** What a create needs. The text tells items apart; `n`, an integer from 1 on, is for NUMBER, if there is one. */
 export const newItem = (name: string, n = 1) => ({ name, categoryId: n });
 
 export const list = {
-  ...find('listPets'),
+  ...findOperation(appRouter, 'listPets'),
   /** The name of its filter, which a statement and an index are called after, too, */
   filterName: 'status',
   /** and a value that no item has without being given it: as members of an item, and as a query. */
   filter: { status: 'sold' },
   filterQuery: 'status=sold',
 } as const;
-export const create = { ...find('createPet'), body: newItem('Rex') };
+export const create = { ...findOperation(appRouter, 'createPet'), body: newItem('Rex') };
 export const read = {
-  ...find('getPet'),
+  ...findOperation(appRouter, 'getPet'),
   pathOf: (id: unknown) => `/v1/pets/${id}`,
   inputOf: <Id>(id: Id) => ({ petId: id }),
 };
 /** The path and the address over tRPC are of a list as such, so that of a nested one they name its parent. */
 export const otherList = {
-  ...find('listOrders'),
+  ...findOperation(appRouter, 'listOrders'),
   /** What the input needs: of a nested list, the id of its parent, */
   input: {},
   /** and what other operations of the store need that neither `create` nor `read` has. */

@@ -5,8 +5,14 @@ import type { Page } from 'playwright-core';
 import { type InlineConfig, preview, build as viteBuild } from 'vite';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { storefrontConfig } from '../../examples/storefront/vite.config.js';
-import { type Browser, findViolations, launchBrowser, openPage, type WatchedPage } from './browser.js';
-import { startService, type TestService } from './test-service.js';
+import {
+  type Browser,
+  findViolations,
+  launchBrowser,
+  openPage,
+  type WatchedPage,
+} from '../../packages/platform/test/support/browser.js';
+import { startService, type TestService } from '../../packages/platform/test/support/test-service.js';
 
 const SIZES = [
   { width: 390, height: 844 },

@@ -8,7 +8,7 @@ import {
   otherList,
   read,
 } from '../../../test/support/operations-under-test.js';
-import { useService } from '../../../test/support/test-service.js';
+import { useService } from '../../platform/test/support/test-service.js';
 import {
   type ClientOptions,
   createClient,

@@ -12,7 +12,7 @@ import {
   type newItemSchema,
   read,
 } from '../../../test/support/operations-under-test.js';
-import { useService } from '../../../test/support/test-service.js';
+import { useService } from '../../platform/test/support/test-service.js';
 import {
   type AppRouter,
   type ClientOptions,

@@ -2,9 +2,9 @@ import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../../../test/support/free-port.js';
-import { type Program, runCommand, untilListening } from '../../../test/support/process.js';
-import { createTestDatabase } from '../../../test/support/test-service.js';
+import { freePort } from '../../platform/test/support/free-port.js';
+import { type Program, runCommand, untilListening } from '../../platform/test/support/process.js';
+import { createTestDatabase } from '../../platform/test/support/test-service.js';
 import { copySources, npm, packCopy, ROOT, run } from './installed-package.js';
 
 const SETTINGS = ['--legacy-peer-deps=false', '--no-audit', '--no-fund'];

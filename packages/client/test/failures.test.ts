@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { afterEach, expect, test, vi } from 'vitest';
 import { failConnection, respondAsProxy } from '../../../test/support/intercepted-fetch.js';
 import { create, list, newItem } from '../../../test/support/operations-under-test.js';
-import { useService } from '../../../test/support/test-service.js';
+import { useService } from '../../platform/test/support/test-service.js';
 import { createClient } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
 

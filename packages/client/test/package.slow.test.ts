@@ -4,8 +4,8 @@ import { gzipSync } from 'node:zlib';
 import { SCOPES } from '@animal-store/definition/scopes';
 import { build, type Rolldown } from 'vite';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createTemporaryFolder } from '../../../test/support/temporary-folder.js';
-import { useService } from '../../../test/support/test-service.js';
+import { createTemporaryFolder } from '../../platform/test/support/temporary-folder.js';
+import { useService } from '../../platform/test/support/test-service.js';
 import {
   copySources,
   findPacked,

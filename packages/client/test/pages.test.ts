@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
 import type { newPet, pet } from '../../../src/pets/schema.js';
 import { type Intercept, interceptFetch } from '../../../test/support/intercepted-fetch.js';
-import { useService } from '../../../test/support/test-service.js';
+import { useService } from '../../platform/test/support/test-service.js';
 import {
   createClient,
   items,

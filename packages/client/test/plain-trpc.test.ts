@@ -7,7 +7,6 @@ import {
 } from '@trpc/client';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
-import { expectErrorBody } from '../../../test/support/expect-error-body.js';
 import {
   create,
   type itemSchema,
@@ -17,7 +16,8 @@ import {
   read,
   type TEXT,
 } from '../../../test/support/operations-under-test.js';
-import { useService } from '../../../test/support/test-service.js';
+import { expectErrorBody } from '../../platform/test/support/expect-error-body.js';
+import { useService } from '../../platform/test/support/test-service.js';
 import type { AppRouter } from '../src/create-client.js';
 
 const { service } = useService();

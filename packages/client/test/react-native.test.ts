@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { loseResponse, neverRespond } from '../../../test/support/intercepted-fetch.js';
 import { create, list, newItem, TEXT } from '../../../test/support/operations-under-test.js';
-import { useService } from '../../../test/support/test-service.js';
+import { useService } from '../../platform/test/support/test-service.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
 const { service } = useService();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { create, list, newItem, otherList, read } from '../../../test/support/operations-under-test.js';
-import { useService } from '../../../test/support/test-service.js';
 import { errorTable } from '../../platform/src/errors/error-table.js';
+import { useService } from '../../platform/test/support/test-service.js';
 import { ApiClientError, type ErrorCode, isApiError } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
 

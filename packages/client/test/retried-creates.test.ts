@@ -8,7 +8,7 @@ import {
   truncateBody,
 } from '../../../test/support/intercepted-fetch.js';
 import { create, list, newItem, TEXT } from '../../../test/support/operations-under-test.js';
-import { useService } from '../../../test/support/test-service.js';
+import { useService } from '../../platform/test/support/test-service.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
 const { service } = useService();

@@ -11,7 +11,7 @@ import {
   truncateBody,
 } from '../../../test/support/intercepted-fetch.js';
 import { create, list, newItem, read, TEXT } from '../../../test/support/operations-under-test.js';
-import { useService } from '../../../test/support/test-service.js';
+import { useService } from '../../platform/test/support/test-service.js';
 import { type ClientOptions, createClient, isApiError } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
 

@@ -2,9 +2,9 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createServer } from 'vite';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { findBrowser, launchBrowser, openPage } from '../../../test/support/browser.js';
-import { run } from '../../../test/support/process.js';
-import { startService } from '../../../test/support/test-service.js';
+import { findBrowser, launchBrowser, openPage } from '../../platform/test/support/browser.js';
+import { run } from '../../platform/test/support/process.js';
+import { startService } from '../../platform/test/support/test-service.js';
 import { type InstalledPackage, installPackage, ROOT } from './installed-package.js';
 
 const browser = findBrowser();

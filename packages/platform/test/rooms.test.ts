@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { IDENTITY } from '@animal-store/definition/identity';
 import { SCOPES } from '@animal-store/definition/scopes';
 import { expect, test } from 'vitest';
-import { create, list, otherList, read } from '../../../test/support/operations-under-test.js';
+import { create, list, otherList, read } from '#operations-under-test';
 
 const PLATFORM = 'packages/platform/src';
 const README = readFileSync('packages/platform/README.md', 'utf8');
@@ -24,9 +24,15 @@ function readTable(headings: string) {
 /** The paths of the sources below a folder */
 function listSources(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => path.endsWith('.ts') && !/(?:^|\/)(?:dist|generated)\//.test(path))
     .map((path) => join(folder, path));
 }
+
+/** What follows `from` and `import` in a file */
+const listTargets = (path: string) =>
+  [...readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'([^']+)'/g)].map(
+    ([, target = '']) => target,
+  );
 
 /** What a file imports of this repository: a room, a file beside the rooms, or a library. */
 function listImports(path: string): string[] {
@@ -97,8 +103,9 @@ test('a store imports its own files, its definition, and the packages that it in
   const [module = ''] = Object.keys(readFaces());
   expect(module).toBe('@animal-store/platform');
   for (const path of listSources('src')) {
-    const targets = [...readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'(\.[^']+)'/g)];
-    const files = targets.map(([, target = '']) => join(dirname(path), target));
+    const files = listTargets(path)
+      .filter((target) => target.startsWith('.'))
+      .map((target) => join(dirname(path), target));
     expect([path, files.filter((file) => !/^(?:src\/|scripts\/node-version\.js)/.test(file))]).toEqual([
       path,
       [],
@@ -114,9 +121,7 @@ test('a library imports other libraries and packages of others, and nothing of t
       JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).dependencies ?? {},
     );
     for (const path of listSources(join(folder, 'src'))) {
-      const targets = [...readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'([^']+)'/g)];
-      const others = targets
-        .map(([, target = '']) => target)
+      const others = listTargets(path)
         .filter((target) => !target.startsWith('node:') && !needed.includes(target))
         .map((target) => (target.startsWith('.') ? join(dirname(path), target) : target));
       expect(
@@ -150,22 +155,25 @@ test('nothing in the platform says what the store is called or serves', () => {
   }
 });
 
-const TESTS = ['packages/platform/test', 'test/support'];
-
-test('the tests of the platform, and what tests share, take the store from one file', () => {
-  const importers = TESTS.flatMap(listSources).filter((path) =>
-    listImports(path).some((target) => target.startsWith('src/')),
+test('the tests of the platform import nothing of the repository around it, but what the tests of its libraries share', () => {
+  const outside = listSources('packages/platform/test').flatMap((path) =>
+    listTargets(path)
+      .filter((target) => target.startsWith('.'))
+      .map((target) => join(dirname(path), target))
+      .filter((file) => !/^packages\/(?:platform|limits\/test\/support|embedded-postgres\/src)\//.test(file))
+      // Prisma's own engine, beside which migrations are applied
+      .filter((file) => file !== 'scripts/migrations/schema-engine.js')
+      .map((file) => `${path}: ${file}`),
   );
-  expect(importers).toEqual(['test/support/operations-under-test.ts']);
+  expect(outside).toEqual([]);
 });
 
-test('no test of the platform, nor what they share, spells out the names, paths and scopes of that store', () => {
+test('no test of the platform, nor what they share, spells out the names, paths and scopes of its store', () => {
   const words = [list, create, read, otherList].flatMap(({ name, path, scope }) => [name, path, scope]);
-  for (const path of TESTS.flatMap(listSources)) {
+  for (const path of listSources('packages/platform/test')) {
     const text = readFileSync(path, 'utf8');
-    // Types of the whole document, the storefront, and tests with a resource of their own may.
-    if (/operations-under-test|openapi-types|storefront/.test(path) || text.includes('createProcedure'))
-      continue;
+    // The store itself, and tests with a resource of their own, may.
+    if (path.startsWith('packages/platform/test/store/') || text.includes('createProcedure')) continue;
     expect(
       words.filter((word) => text.includes(word)),
       path,

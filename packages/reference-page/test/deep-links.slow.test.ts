@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { GUIDES_FOLDER, listGuides } from '../../../test/guides/code-blocks.js';
-import { type Browser, findBrowser, launchBrowser, openPage } from '../../../test/support/browser.js';
-import { startService, type TestService } from '../../../test/support/test-service.js';
+import { type Browser, findBrowser, launchBrowser, openPage } from '../../platform/test/support/browser.js';
+import { startService, type TestService } from '../../platform/test/support/test-service.js';
 
 interface Section {
   readonly title: string;

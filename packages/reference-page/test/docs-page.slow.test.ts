@@ -13,14 +13,14 @@ import {
   launchBrowser,
   openPage,
   type WatchedPage,
-} from '../../../test/support/browser.js';
+} from '../../platform/test/support/browser.js';
 import {
   type Caller,
   createCaller,
   post,
   startService,
   type TestService,
-} from '../../../test/support/test-service.js';
+} from '../../platform/test/support/test-service.js';
 
 const { prepareGuides } = await import(pathToFileURL('scripts/guides.js').href);
 

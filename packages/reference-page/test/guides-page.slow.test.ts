@@ -6,18 +6,18 @@ import { promisify } from 'node:util';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { listGuides, readCodeBlocks } from '../../../test/guides/code-blocks.js';
+import { REUSE_EXAMPLES } from '../../../test/support/operations-under-test.js';
 import {
   type Browser,
   findBrowser,
   findViolations,
   launchBrowser,
   openPage,
-} from '../../../test/support/browser.js';
-import { REUSE_EXAMPLES } from '../../../test/support/operations-under-test.js';
-import { hasProgram } from '../../../test/support/programs.js';
-import { createTemporaryFolder } from '../../../test/support/temporary-folder.js';
-import { startService, type TestService } from '../../../test/support/test-service.js';
-import { until } from '../../../test/support/until.js';
+} from '../../platform/test/support/browser.js';
+import { hasProgram } from '../../platform/test/support/programs.js';
+import { createTemporaryFolder } from '../../platform/test/support/temporary-folder.js';
+import { startService, type TestService } from '../../platform/test/support/test-service.js';
+import { until } from '../../platform/test/support/until.js';
 
 const CONTACT_URL = 'https://help.pets.example/';
 /** On a busy machine, Scalar takes its time to render the guides. */

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { create, list, resources } from '../../../test/support/operations-under-test.js';
+import { deprecated } from '../../platform/test/store/deprecated.js';
 import {
   type Browser,
   findBrowser,
@@ -10,10 +12,8 @@ import {
   launchBrowser,
   openPage,
   type WatchedPage,
-} from '../../../test/support/browser.js';
-import { deprecated } from '../../../test/support/deprecated-operation.js';
-import { create, list, resources } from '../../../test/support/operations-under-test.js';
-import { createCaller, startService, type TestService } from '../../../test/support/test-service.js';
+} from '../../platform/test/support/browser.js';
+import { createCaller, startService, type TestService } from '../../platform/test/support/test-service.js';
 
 const DAY_MS = 86_400_000;
 /** Scalar takes its time on a busy machine. */

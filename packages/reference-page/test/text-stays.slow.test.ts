@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type Browser, findBrowser, launchBrowser, openPage } from '../../../test/support/browser.js';
-import { startService, type TestService } from '../../../test/support/test-service.js';
+import { type Browser, findBrowser, launchBrowser, openPage } from '../../platform/test/support/browser.js';
+import { startService, type TestService } from '../../platform/test/support/test-service.js';
 
 /** A slow machine that is busy, too, takes its time to run Scalar. */
 const PAGE_TIMEOUT_MS = 300_000;

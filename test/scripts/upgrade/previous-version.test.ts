@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { createTemporaryFolder } from '../../../packages/platform/test/support/temporary-folder.js';
 import { findPrevious } from '../../../scripts/upgrade/previous-version.js';
-import { createTemporaryFolder } from '../../support/temporary-folder.js';
 
 const folder = await createTemporaryFolder();
 afterAll(() => rm(folder, { recursive: true }));

@@ -43,10 +43,20 @@ function findTransferCodingError({ headers }: FastifyRequest): ApiError | undefi
   });
 }
 
-/** A body must be JSON. Media types are compared without parameters, whatever their case (RFC 9110, section 8.3.1). */
-export function findMediaTypeError({ method, headers }: FastifyRequest): ApiError | undefined {
+/**
+ * A body must be JSON. Media types are compared without parameters, whatever their case (RFC 9110, section 8.3.1). An operation
+ * that takes nothing from a body needs none, as its document says.
+ */
+export function findMediaTypeError({ method, headers, admission }: FastifyRequest): ApiError | undefined {
   if (!METHODS_WITH_BODY.has(method)) return undefined;
+  if (admission.target.mayLackBody && hasNoBody(headers)) return undefined;
   const mediaType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
   if (mediaType === 'application/json' && headers['content-encoding'] === undefined) return undefined;
   return new ApiError('unsupported_media_type');
+}
+
+/** RFC 9112, section 6.3 */
+function hasNoBody(headers: FastifyRequest['headers']): boolean {
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = headers;
+  return Number(length) === 0 && coding === undefined;
 }

@@ -77,6 +77,8 @@ export interface RequestTarget {
   readonly deprecation?: Deprecation | undefined;
   /** The methods of its path, as in Allow. */
   readonly listAllowed?: () => readonly string[];
+  /** Whether it takes nothing from a body, so that a request may come without one. */
+  readonly mayLackBody?: boolean | undefined;
   /** Why it cannot be served: 404 or 405. */
   readonly error?: ApiError | undefined;
 }

@@ -17,6 +17,8 @@ export interface Operation extends Omit<OperationMeta, 'openapi'> {
   readonly output: z.ZodType | undefined;
   /** The members of the input that come from the path and the query. */
   readonly parameters: readonly OperationParameter[];
+  /** Whether its other members come from a body. */
+  readonly takesBody: boolean;
 }
 
 export interface OperationParameter {
@@ -35,7 +37,8 @@ export function listOperations(router: AnyTRPCRouter): Operation[] {
     const { openapi, ...rest } = meta;
     const { method, path, summary, description = summary } = openapi;
     const [input] = inputs;
-    const parameters = input === undefined ? [] : listParameters(name, input, openapi);
+    const { properties, resolve } = readMembers(input);
+    const parameters = listParameters(name, properties, resolve, openapi);
     return {
       ...rest,
       name,
@@ -46,6 +49,7 @@ export function listOperations(router: AnyTRPCRouter): Operation[] {
       input,
       output: output instanceof z.ZodVoid ? undefined : output,
       parameters,
+      takesBody: METHODS_WITH_BODY.has(method) && Object.keys(properties).length > parameters.length,
     };
   });
 }
@@ -60,37 +64,44 @@ export function listDeprecated(operations: readonly Operation[]): ReadonlySet<st
   return new Set(operations.filter(({ deprecation }) => deprecation !== undefined).map(({ name }) => name));
 }
 
-function listParameters(
-  name: string,
-  input: z.ZodType,
-  { method, path }: OperationMeta['openapi'],
-): OperationParameter[] {
-  const root = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
+type JsonSchema = z.core.JSONSchema._JSONSchema;
+
+/** The members of an input, and what finds the schema of one. */
+function readMembers(input: z.ZodType | undefined) {
+  const root: z.core.JSONSchema.BaseSchema =
+    input === undefined ? {} : z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
   // A schema with an id is written to the definitions and referenced.
-  const resolve = (schema: z.core.JSONSchema._JSONSchema = {}) => {
+  const resolve = (schema: JsonSchema = {}) => {
     const id = typeof schema === 'object' ? schema.$ref?.split('/').at(-1) : undefined;
     return (id === undefined ? schema : root.$defs?.[id]) as z.core.JSONSchema.JSONSchema;
   };
-  return Object.entries(resolve(root).properties ?? {}).flatMap(
-    ([member, property]): OperationParameter[] => {
-      const isInPath = path.includes(`{${member}}`);
-      if (!isInPath && METHODS_WITH_BODY.has(method)) return [];
-      const { type, anyOf, oneOf, enum: values } = resolve(property);
-      const what = type === 'array' || type === 'object' ? `an ${type}` : (anyOf ?? oneOf) && 'a union';
-      if (what !== undefined) {
-        throw new TypeError(
-          `${name}: ${member} is ${what}, which neither a path nor a query can carry: declare one parameter for each value, or take it in the body of a POST`,
-        );
-      }
-      const isScalar = type === 'integer' || type === 'number' || type === 'boolean';
-      return [
-        {
-          name: member,
-          in: isInPath ? 'path' : 'query',
-          type: isScalar ? type : 'string',
-          hasNullText: isScalar || values?.includes('null') === false,
-        },
-      ];
-    },
-  );
+  return { properties: resolve(root).properties ?? {}, resolve };
+}
+
+function listParameters(
+  name: string,
+  properties: Readonly<Record<string, JsonSchema>>,
+  resolve: ReturnType<typeof readMembers>['resolve'],
+  { method, path }: OperationMeta['openapi'],
+): OperationParameter[] {
+  return Object.entries(properties).flatMap(([member, property]): OperationParameter[] => {
+    const isInPath = path.includes(`{${member}}`);
+    if (!isInPath && METHODS_WITH_BODY.has(method)) return [];
+    const { type, anyOf, oneOf, enum: values } = resolve(property);
+    const what = type === 'array' || type === 'object' ? `an ${type}` : (anyOf ?? oneOf) && 'a union';
+    if (what !== undefined) {
+      throw new TypeError(
+        `${name}: ${member} is ${what}, which neither a path nor a query can carry: declare one parameter for each value, or take it in the body of a POST`,
+      );
+    }
+    const isScalar = type === 'integer' || type === 'number' || type === 'boolean';
+    return [
+      {
+        name: member,
+        in: isInPath ? 'path' : 'query',
+        type: isScalar ? type : 'string',
+        hasNullText: isScalar || values?.includes('null') === false,
+      },
+    ];
+  });
 }

@@ -10,6 +10,8 @@ declare module 'fastify' {
   }
 }
 
+const NO_BYTES = Buffer.alloc(0);
+
 /** Routes outside the protocols ignore request bodies. */
 export function ignoreBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
@@ -27,12 +29,13 @@ export function readBodyAs(
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
   app.addHook('preValidation', (request, _reply, next) => {
-    const { body: bytes } = request;
-    if (!Buffer.isBuffer(bytes)) return next();
-    const { apiProtocol, headers } = request;
+    const { apiProtocol, headers, body, admission } = request;
+    const bytes = Buffer.isBuffer(body) ? body : NO_BYTES;
     if (apiProtocol !== undefined && headers['idempotency-key'] !== undefined)
       request.bodyHash = hashRepeated(apiProtocol, bytes);
-    request.body = METHODS_WITH_BODY.has(request.method) ? read(bytes, request) : undefined;
+    const isRead =
+      METHODS_WITH_BODY.has(request.method) && (bytes.length > 0 || !admission.target.mayLackBody);
+    request.body = isRead ? read(bytes, request) : undefined;
     next();
   });
 }

@@ -32,7 +32,7 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
     const run = createOpenApiHandler(router, operation);
     const allowed = listAllowed(operations, path);
     const target: RequestTarget = {
-      ...{ calls: [name], cost, scope, deprecation, freeForKey },
+      ...{ calls: [name], cost, scope, deprecation, freeForKey, mayLackBody: !operation.takesBody },
       listAllowed: () => allowed,
     };
     const status = success?.status ?? (schema === undefined ? 204 : 200);
@@ -89,7 +89,8 @@ function toFastifyPath(path: string): string {
 /** The body or the query, plus the path parameters, which a body member of the same name cannot override. */
 function readInput({ method, parameters }: Operation, request: FastifyRequest): unknown {
   if (!METHODS_WITH_BODY.has(method)) return readParameters(parameters, request);
-  const { body } = request;
+  // A request may come without one where nothing is taken from it.
+  const { body = {} } = request;
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
   return parameters.length > 0 && isObject ? { ...body, ...readParameters(parameters, request) } : body;
 }

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createChecker } from '../../../../test/support/openapi-checker.js';
-import { create, list, read, resources } from '../../../../test/support/operations-under-test.js';
-import { createCaller, post, startService, useService } from '../../../../test/support/test-service.js';
+import { create, list, read, resources } from '#operations-under-test';
+import { createChecker } from '../support/openapi-checker.js';
+import { createCaller, post, startService, useService } from '../support/test-service.js';
 
 const SHOP = 'https://shop.example';
 /** A page in an app, whose origin has a scheme of its own */

@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { connectClient, message, oldToolCall, toolCall } from '../../../../test/support/mcp.js';
-import { list } from '../../../../test/support/operations-under-test.js';
+import { list } from '#operations-under-test';
+import { connectClient, message, oldToolCall, toolCall } from '../support/mcp.js';
 import {
   createCaller,
   createTestDatabase,
   post,
   startService,
   type TestServiceOptions,
-} from '../../../../test/support/test-service.js';
+} from '../support/test-service.js';
 
 /** As many requests without a key an address has in a minute, and as many free ones a key */
 const PER_MINUTE = 8;
@@ -102,7 +102,7 @@ test('all that is free within a window shares that of its key of its key, from w
 test('nothing that others send counts there: a key can end itself from an address that is over its limit', async () => {
   const { call, issue } = await serve();
   const [own, other] = [await issue(), await issue()];
-  for (const key of ['as_test_garbage', null, 'as_test_garbage'])
+  for (const key of ['ps_test_garbage', null, 'ps_test_garbage'])
     for (let n = 0; n < PER_MINUTE; n += 1) await call(list.path, { key });
   for (let n = 0; n <= PER_MINUTE; n += 1) await call('/v1/key', { key: other.key });
   expect((await call('/v1/key', { key: null })).status).toBe(429);
@@ -150,7 +150,7 @@ test('without a valid key nothing is free', async () => {
     const { call } = await serve();
     const statuses: number[] = [];
     for (let n = 0; n <= PER_MINUTE; n += 1)
-      statuses.push((await call(path, { ...init, key: 'as_test_wrong' })).status);
+      statuses.push((await call(path, { ...init, key: 'ps_test_wrong' })).status);
     expect([what, ...statuses]).toEqual([what, ...Array(PER_MINUTE).fill(401), 429]);
   }
 });

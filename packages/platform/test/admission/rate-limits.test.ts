@@ -4,12 +4,12 @@ import { WINDOWS } from '@animal-store/definition/plans';
 import { createLimiter } from '@animal-store/limits';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
-import { breakTable } from '../../../../test/support/broken-table.js';
-import { expectErrorBody } from '../../../../test/support/expect-error-body.js';
-import { message, oldToolCall, toolCall } from '../../../../test/support/mcp.js';
-import { create, list, otherList, read, TABLE } from '../../../../test/support/operations-under-test.js';
-import { type Program, run, runKeys, untilListening } from '../../../../test/support/process.js';
-import { canStartRedis, findRedis, type RedisServer, startRedis } from '../../../../test/support/redis.js';
+import { create, list, otherList, read, TABLE } from '#operations-under-test';
+import { breakTable } from '../support/broken-table.js';
+import { expectErrorBody } from '../support/expect-error-body.js';
+import { message, oldToolCall, toolCall } from '../support/mcp.js';
+import { type Program, run, runKeys, untilListening } from '../support/process.js';
+import { canStartRedis, findRedis, type RedisServer, startRedis } from '../support/redis.js';
 import {
   type Caller,
   createCaller,
@@ -21,7 +21,7 @@ import {
   type TestService,
   type TestServiceOptions,
   untilServed,
-} from '../../../../test/support/test-service.js';
+} from '../support/test-service.js';
 
 const log = pino({ level: 'silent' });
 const databaseUrl = await createTestDatabase();

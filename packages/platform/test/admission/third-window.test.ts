@@ -1,9 +1,9 @@
 import { WINDOWS } from '@animal-store/definition/plans';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { list } from '../../../../test/support/operations-under-test.js';
-import { createCaller, startService } from '../../../../test/support/test-service.js';
+import { list } from '#operations-under-test';
 import { closeStores, hasRedis, openMemory, openRedis } from '../../../limits/test/support/limiter-stores.js';
 import { toPlanTable } from '../../src/contract/plans.js';
+import { createCaller, startService } from '../support/test-service.js';
 
 // Files share modules: this one has its own, and leaves none behind.
 vi.hoisted(() => vi.resetModules());

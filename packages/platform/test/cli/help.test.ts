@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { PLAN_NAMES } from '@animal-store/definition/plans';
 import { SCOPES } from '@animal-store/definition/scopes';
 import { expect, test } from 'vitest';
-import { runInProcess } from '../../../../test/support/command.js';
-import { list } from '../../../../test/support/operations-under-test.js';
+import { list } from '#operations-under-test';
 import { CHANGES } from '../../src/cli/change-commands.js';
 import { REPORTS } from '../../src/cli/report-commands.js';
 import { KEY_STATES } from '../../src/keys/statements.js';
+import { runInProcess } from '../support/command.js';
 
 /** What a command prints that never gets as far as the database. */
 const print = (...args: readonly string[]) =>
@@ -57,9 +57,9 @@ test.each([
   [['set-scopes', '0b54e7c0', '--scopes', `${list.scope},`], new RegExp(SCOPES.join(', '))],
   [['set-scopes', '0b54e7c0'], /--scopes/],
   [['show', 'x'], /keys list/],
-  [['show', 'as_test_abc'], /the first 12 characters/],
-  [['show', 'as_test_abcde'], /the first 12 characters/],
-  [['revoke', 'as_test_abcd'], /An id looks like/],
+  [['show', 'ps_test_abc'], /the first 12 characters/],
+  [['show', 'ps_test_abcde'], /the first 12 characters/],
+  [['revoke', 'ps_test_abcd'], /An id looks like/],
   [['ban', '0b54e7c0', '--for', '0h'], /30d/],
   [['ban', '0b54e7c0', '--for', '36500d'], /before 2100: to end a key for good, revoke it/],
   [['list', '--state', 'lost'], new RegExp(KEY_STATES.join(', '))],

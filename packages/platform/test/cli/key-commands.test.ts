@@ -1,17 +1,12 @@
 import { expect, test } from 'vitest';
-import { runInProcess } from '../../../../test/support/command.js';
-import { execute } from '../../../../test/support/execute.js';
-import { withoutModule } from '../../../../test/support/missing-module.js';
-import { list } from '../../../../test/support/operations-under-test.js';
-import { run, runKeys, runNode, untilListening } from '../../../../test/support/process.js';
-import { setUpServiceProcesses } from '../../../../test/support/service-processes.js';
-import { asService } from '../../../../test/support/service-role.js';
-import {
-  type Caller,
-  createCaller,
-  createTestDatabase,
-  untilServed,
-} from '../../../../test/support/test-service.js';
+import { list } from '#operations-under-test';
+import { runInProcess } from '../support/command.js';
+import { execute } from '../support/execute.js';
+import { withoutModule } from '../support/missing-module.js';
+import { programOf, run, runKeys, runNode, untilListening } from '../support/process.js';
+import { setUpServiceProcesses } from '../support/service-processes.js';
+import { asService } from '../support/service-role.js';
+import { type Caller, createCaller, createTestDatabase, untilServed } from '../support/test-service.js';
 
 const processes = setUpServiceProcesses();
 
@@ -28,7 +23,7 @@ test('keys can be created and listed with or without a running service; create p
   expect(issued).toMatchObject({
     id: expect.any(String),
     plan: 'free',
-    key: expect.stringMatching(/^as_test_/),
+    key: expect.stringMatching(/^ps_test_/),
   });
 
   const url = await untilListening(processes.start());
@@ -77,9 +72,12 @@ test('keys show and keys unban need no Redis, even where REDIS_URL names one', a
 
 test('a command on keys loads none of the packages that only a service needs, which would make it slower', async () => {
   const hidden = ['fastify', 'prom-client', 'trpc-to-openapi', '@prisma/client/runtime/client'];
-  const program = runNode([...hidden.flatMap((name) => withoutModule(name)), 'dist/cli.js', 'keys', 'list'], {
-    DATABASE_URL: asService(await createTestDatabase()),
-  });
+  const program = runNode(
+    [...hidden.flatMap((name) => withoutModule(name)), programOf('cli'), 'keys', 'list'],
+    {
+      DATABASE_URL: asService(await createTestDatabase()),
+    },
+  );
   expect([await program.ended, program.output()]).toEqual([0, expect.stringMatching(/^ID /)]);
 });
 

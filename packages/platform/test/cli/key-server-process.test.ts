@@ -6,15 +6,15 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { runInProcess } from '../../../../test/support/command.js';
-import { execute } from '../../../../test/support/execute.js';
-import { freePort } from '../../../../test/support/free-port.js';
-import { type KeyServer, startKeyServer, TOKEN } from '../../../../test/support/key-server.js';
-import { list, OTHER_TABLE, TABLE } from '../../../../test/support/operations-under-test.js';
-import { type Environment, run, runKeys } from '../../../../test/support/process.js';
-import { startTcpProxy } from '../../../../test/support/tcp-proxy.js';
-import { createTemporaryFolder } from '../../../../test/support/temporary-folder.js';
-import { createCaller, createTestDatabase, startService } from '../../../../test/support/test-service.js';
+import { list, OTHER_TABLE, TABLE } from '#operations-under-test';
+import { runInProcess } from '../support/command.js';
+import { execute } from '../support/execute.js';
+import { freePort } from '../support/free-port.js';
+import { type KeyServer, startKeyServer, TOKEN } from '../support/key-server.js';
+import { type Environment, run, runKeys } from '../support/process.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
 
 let databaseUrl: string;
 /** For tests that neither configure nor end it */
@@ -45,7 +45,7 @@ test('of twenty deliveries at once to two processes, one makes the key; the othe
     const owner = `twenty ${times}`;
     const answers = (await deliver(owner)).map((answer) => answer?.body);
     const [issued, ...more] = answers.filter(({ isNew }) => isNew);
-    expect([issued.key, more]).toEqual([expect.stringMatching(/^as_test_/), []]);
+    expect([issued.key, more]).toEqual([expect.stringMatching(/^ps_test_/), []]);
     const others = answers.filter(({ isNew }) => isNew === false);
     expect(others).toHaveLength(19);
     for (const other of others) {
@@ -80,13 +80,13 @@ test('on the command line, --once says that the key was there; it needs an owner
   const environment = { DATABASE_URL: databaseUrl };
   const create = ['keys', 'create', '--name', 'x', '--plan', 'free', '--once'];
   const first = await runInProcess([...create, '--owner', 'command'], environment);
-  expect(first.output).toMatch(/\n\n(?:as_test_\w+)\n\nKeep it now/);
+  expect(first.output).toMatch(/\n\n(?:ps_test_\w+)\n\nKeep it now/);
   const again = await runInProcess([...create, '--owner', 'command'], environment);
   expect([again.code, again.output]).toEqual([
     0,
     expect.stringMatching(/\n\nIt was issued before.+rotate it\.\n$/),
   ]);
-  expect(again.output).not.toMatch(/as_test_\w{10}/);
+  expect(again.output).not.toMatch(/ps_test_\w{10}/);
   for (const [option, message] of [
     ['--json', /--once needs --owner/],
     ['-q', /cannot be used with option '--once'/],

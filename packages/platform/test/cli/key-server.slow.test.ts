@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { execute } from '../../../../test/support/execute.js';
-import { type KeyServer, startKeyServer } from '../../../../test/support/key-server.js';
-import { createTestDatabase } from '../../../../test/support/test-service.js';
+import { execute } from '../support/execute.js';
+import { type KeyServer, startKeyServer } from '../support/key-server.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 let databaseUrl: string;
 beforeAll(async () => {
@@ -46,6 +46,6 @@ test('after kill -9 in the middle of creates, deliveries that come again leave o
   for (const owner of owners) {
     const { id } = (await deliver(second, owner)).body;
     expect((await second.keys('list', { owner })).body).toMatchObject([{ id }]);
-    expect((await second.keys('rotate', { id })).body.key).toMatch(/^as_test_/);
+    expect((await second.keys('rotate', { id })).body.key).toMatch(/^ps_test_/);
   }
 });

@@ -4,14 +4,14 @@ import { SCOPES } from '@animal-store/definition/scopes';
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { execute } from '../../../../test/support/execute.js';
-import { type KeyServer, send, startKeyServer, TOKEN } from '../../../../test/support/key-server.js';
-import { runKeys } from '../../../../test/support/process.js';
-import { exchange } from '../../../../test/support/raw-http.js';
-import { createTemporaryFolder } from '../../../../test/support/temporary-folder.js';
-import { createTestDatabase } from '../../../../test/support/test-service.js';
 import { COMMANDS } from '../../src/cli/key-commands.js';
 import { BODY_LIMIT_BYTES } from '../../src/contract/bounds.js';
+import { execute } from '../support/execute.js';
+import { type KeyServer, send, startKeyServer, TOKEN } from '../support/key-server.js';
+import { runKeys } from '../support/process.js';
+import { exchange } from '../support/raw-http.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 let databaseUrl: string;
 let server: KeyServer;
@@ -35,7 +35,7 @@ test('a command responds with what the command line prints, and its options are 
   expect(created).toMatchObject({ status: 200, body: { perMinute: 5, perDay: 9, scopes: [SCOPES[0]] } });
   expect(created.headers.get('cache-control')).toBe('no-store');
   const { id, key, ...rest } = created.body;
-  expect(key).toMatch(/^as_test_/);
+  expect(key).toMatch(/^ps_test_/);
   const shown = await runKeys({ DATABASE_URL: databaseUrl }, 'show', id);
   expect(shown).toMatchObject(rest);
   expect((await keys('show', { id })).body).toEqual(shown);
@@ -147,7 +147,7 @@ test('a member __proto__ is none, either', async () => {
 test.each([
   '0b54e7c0',
   '0b54',
-  'as_test_abcd',
+  'ps_test_abcd',
   '',
   '--yes',
   5,
@@ -331,7 +331,7 @@ test('the log has a line for each request with command, status and milliseconds,
       expect.objectContaining({ command: 'list', status: 401, code: 'invalid_token' }),
     ]);
   expect(output()).not.toContain(TOKEN);
-  expect(output()).not.toMatch(/as_test_\w{20}/);
+  expect(output()).not.toMatch(/ps_test_\w{20}/);
 });
 
 test('without an answer to wait for, a client that leaves costs nothing: its command is done, and the log says 499', async () => {

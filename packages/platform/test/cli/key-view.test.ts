@@ -2,7 +2,7 @@ import { IDENTITY } from '@animal-store/definition/identity';
 import { PLAN_NAMES } from '@animal-store/definition/plans';
 import { SCOPES } from '@animal-store/definition/scopes';
 import { expect, test } from 'vitest';
-import { list, otherList } from '../../../../test/support/operations-under-test.js';
+import { list, otherList } from '#operations-under-test';
 import { formatKey, formatKeys, toKeyJson } from '../../src/cli/key-view.js';
 import type { ListedKey } from '../../src/keys/api-key.js';
 
@@ -14,7 +14,7 @@ const apiKey: ListedKey = {
   id: '0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111',
   name: 'shop',
   owner: null,
-  hint: 'as_test_abcd',
+  hint: 'ps_test_abcd',
   plan: 'free',
   perMinute: null,
   perDay: null,

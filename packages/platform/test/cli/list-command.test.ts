@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
-import { runInProcess } from '../../../../test/support/command.js';
-import { execute } from '../../../../test/support/execute.js';
-import { runKeys } from '../../../../test/support/process.js';
-import { createTestDatabase } from '../../../../test/support/test-service.js';
 import { KEY_STATES } from '../../src/keys/statements.js';
+import { runInProcess } from '../support/command.js';
+import { execute } from '../support/execute.js';
+import { runKeys } from '../support/process.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 /** One more than a command reads at once */
 const MANY = 10_001;
@@ -17,7 +17,7 @@ const insert = (columns: string, select: string) =>
   execute(
     environment.DATABASE_URL,
     `INSERT INTO api_keys (hash, hint, plan, name, ${columns})
-     SELECT sha256(gen_random_uuid()::text::bytea), 'as_test_abcd', 'free', ${select}`,
+     SELECT sha256(gen_random_uuid()::text::bytea), 'ps_test_abcd', 'free', ${select}`,
   );
 
 test('keys list finds the keys in a state by what it shows as their state', async () => {

@@ -3,12 +3,12 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SCOPES } from '@animal-store/definition/scopes';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { runInProcess } from '../../../../test/support/command.js';
-import { execute } from '../../../../test/support/execute.js';
-import { create, list, otherList } from '../../../../test/support/operations-under-test.js';
-import { type Environment, run, runCommand, runKeys } from '../../../../test/support/process.js';
-import { createTemporaryFolder } from '../../../../test/support/temporary-folder.js';
-import { createTestDatabase } from '../../../../test/support/test-service.js';
+import { create, list, otherList } from '#operations-under-test';
+import { runInProcess } from '../support/command.js';
+import { execute } from '../support/execute.js';
+import { type Environment, programOf, run, runCommand, runKeys } from '../support/process.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 let databaseUrl: string;
 let environment: Environment;
@@ -116,7 +116,7 @@ test('show prints a field per line, none longer than 100 columns', async () => {
 });
 
 test('-q prints the key and nothing else, for create and rotate, and excludes --json', async () => {
-  const isKey = /^as_test_\w+\n$/;
+  const isKey = /^ps_test_\w+\n$/;
   const created = await print('keys', 'create', '--name', 'x', '--plan', 'free', '-q');
   expect(created).toEqual({ code: 0, output: expect.stringMatching(isKey) });
   const [{ id }] = await runKeys(environment, 'list');
@@ -195,7 +195,7 @@ const FULL_DEVICE = '/dev/full';
 test.runIf(existsSync(FULL_DEVICE))(
   'a key that could not be printed is not reported as success',
   async () => {
-    const command = `"$0" dist/cli.js keys create --name lost --plan free > ${FULL_DEVICE}`;
+    const command = `"$0" "${programOf('cli')}" keys create --name lost --plan free > ${FULL_DEVICE}`;
     const program = runCommand('sh', ['-c', command, process.execPath], environment);
     expect(await program.ended).toBe(1);
     expect(program.output()).toMatch(/^The output could not be written \(.*ENOSPC.*\).*\n$/);

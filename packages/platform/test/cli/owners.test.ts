@@ -1,10 +1,10 @@
 import { SCOPES } from '@animal-store/definition/scopes';
 import { beforeAll, expect, test } from 'vitest';
-import { runInProcess } from '../../../../test/support/command.js';
-import { execute } from '../../../../test/support/execute.js';
-import { list } from '../../../../test/support/operations-under-test.js';
-import { runKeys } from '../../../../test/support/process.js';
-import { createCaller, useService } from '../../../../test/support/test-service.js';
+import { list } from '#operations-under-test';
+import { runInProcess } from '../support/command.js';
+import { execute } from '../support/execute.js';
+import { runKeys } from '../support/process.js';
+import { createCaller, useService } from '../support/test-service.js';
 
 let environment: { DATABASE_URL: string };
 const { service } = useService();
@@ -82,7 +82,7 @@ test('rotate --owner --yes replaces all keys of the owner, and prints each new o
   expect(await Promise.all(all.map(statusOf))).toEqual([200, 200, 200, 200]);
   const { code, output } = await keys('rotate', '--owner', 'rotating', '--yes');
   expect(code).toBe(0);
-  const printed = [...output.matchAll(/^\w{8} +(?:first|second) +(as_test_\w+)$/gm)];
+  const printed = [...output.matchAll(/^\w{8} +(?:first|second) +(ps_test_\w+)$/gm)];
   expect(await Promise.all(printed.map(([, key = '']) => statusOf(key)))).toEqual([200, 200]);
   expect(output).toMatch(/not shown again\.\n$/);
 });

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { beforeAll, expect, test } from 'vitest';
-import { type Environment, run, runCommand, runKeys } from '../../../../test/support/process.js';
-import { createTestDatabase } from '../../../../test/support/test-service.js';
 import { printReport } from '../../src/cli/report-output.js';
+import { type Environment, programOf, run, runCommand, runKeys } from '../support/process.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 const FULL_DEVICE = '/dev/full';
 
@@ -43,7 +43,7 @@ test.each(['list', 'list --json', 'usage', 'usage --csv', 'history'])(
 );
 
 test.runIf(existsSync(FULL_DEVICE))('a report that could not be written is an error', async () => {
-  const command = `"$0" dist/cli.js keys list > ${FULL_DEVICE}`;
+  const command = `"$0" "${programOf('cli')}" keys list > ${FULL_DEVICE}`;
   const program = runCommand('sh', ['-c', command, process.execPath], environment);
   expect(await program.ended).toBe(1);
   expect(program.output()).toMatch(/^The output could not be written \(.*ENOSPC.*\).*\n$/);

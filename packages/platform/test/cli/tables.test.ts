@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { list } from '../../../../test/support/operations-under-test.js';
+import { list } from '#operations-under-test';
 import { formatTable, summariseKeys } from '../../src/cli/tables.js';
 import { maskControls } from '../../src/errors/terminal-text.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { list } from '../../../../test/support/operations-under-test.js';
+import { list } from '#operations-under-test';
 import type { KeyTools } from '../../src/cli/command.js';
 import { printUsage, printUsageOfKeys } from '../../src/cli/usage-command.js';
 import type { UsageStore } from '../../src/usage/store.js';

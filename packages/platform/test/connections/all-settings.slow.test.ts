@@ -1,12 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  issueRefusedKeys,
-  type RefusedKeys,
-  runEveryOperation,
-} from '../../../../test/support/every-operation.js';
-import { PostgresServer } from '../../../../test/support/postgres-server.js';
-import { startService } from '../../../../test/support/test-service.js';
 import { addSampleData } from '../../src/migrations/source.js';
+import { issueRefusedKeys, type RefusedKeys, runEveryOperation } from '../support/every-operation.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import { startService } from '../support/test-service.js';
 
 /** Settings whose effect is their purpose, or that have no value to try. */
 const EXCLUDED: Readonly<Record<string, string>> = {
@@ -86,7 +82,7 @@ test('no setting of the database that PostgreSQL has changes what any operation 
   const impossible = new Set<string>();
   const works = async (group: readonly string[]): Promise<boolean> => {
     for (const set of group)
-      await server.query(`ALTER DATABASE animal_store SET ${set}`).catch(() => impossible.add(set));
+      await server.query(`ALTER DATABASE parcel_store SET ${set}`).catch(() => impossible.add(set));
     // A busy machine may take longer to open a connection than a request may wait.
     const attempt = () => runAll().catch(runAll);
     try {
@@ -96,7 +92,7 @@ test('no setting of the database that PostgreSQL has changes what any operation 
       if (group.length === 1) failed[group.join()] = String(error);
       return false;
     } finally {
-      await server.query('ALTER DATABASE animal_store RESET ALL');
+      await server.query('ALTER DATABASE parcel_store RESET ALL');
     }
   };
   const values = settings

@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { create, list, otherList } from '../../../../test/support/operations-under-test.js';
-import { PostgresServer } from '../../../../test/support/postgres-server.js';
-import { setUpServiceProcesses } from '../../../../test/support/service-processes.js';
-import { asService } from '../../../../test/support/service-role.js';
-import { takeAllConnections } from '../../../../test/support/take-connections.js';
-import { createCaller, post, startService } from '../../../../test/support/test-service.js';
+import { create, list, otherList } from '#operations-under-test';
+import { PostgresServer } from '../support/postgres-server.js';
+import { setUpServiceProcesses } from '../support/service-processes.js';
+import { asService } from '../support/service-role.js';
+import { takeAllConnections } from '../support/take-connections.js';
+import { createCaller, post, startService } from '../support/test-service.js';
 
 const processes = setUpServiceProcesses();
 let server: PostgresServer;

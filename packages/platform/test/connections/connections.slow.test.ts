@@ -1,17 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { callEverything, listEveryCall, nameOf, PROBES } from '../../../../test/support/every-call.js';
-import { createChecker } from '../../../../test/support/openapi-checker.js';
-import {
-  create,
-  list,
-  OTHER_TABLE,
-  otherList,
-  read,
-  resources,
-  TABLE,
-} from '../../../../test/support/operations-under-test.js';
+import { create, list, OTHER_TABLE, otherList, read, resources, TABLE } from '#operations-under-test';
+import { callEverything, listEveryCall, nameOf, PROBES } from '../support/every-call.js';
+import { createChecker } from '../support/openapi-checker.js';
 import {
   type Caller,
   createCaller,
@@ -19,7 +11,7 @@ import {
   post,
   startService,
   type TestService,
-} from '../../../../test/support/test-service.js';
+} from '../support/test-service.js';
 
 /** As docs/capacity.md promises */
 const MAX_CONNECTIONS = 16;
@@ -50,7 +42,7 @@ afterEach(async () => {
 /** The server processes of the service's connections. */
 async function listBackends(): Promise<number[]> {
   const { rows } = await direct.query<{ pid: number }>(
-    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'animal-store'",
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parcel-store'",
   );
   return rows.map(({ pid }) => pid);
 }

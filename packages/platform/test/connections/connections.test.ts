@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
-import { execute } from '../../../../test/support/execute.js';
-import { startTcpProxy, type TcpProxy } from '../../../../test/support/tcp-proxy.js';
 import { type Connections, openConnections } from '../../src/connections/connections.js';
+import { execute } from '../support/execute.js';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 
 const APPLICATION_NAME = `connections-${process.pid}`;
 const one = { name: 'one', text: 'SELECT 1 AS value' };

@@ -1,12 +1,12 @@
 import pg from 'pg';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { OTHER_TABLE, TABLE } from '../../../../test/support/operations-under-test.js';
-import { PostgresServer } from '../../../../test/support/postgres-server.js';
-import { runKeys, UNREACHED_LIMITS } from '../../../../test/support/process.js';
-import { asService } from '../../../../test/support/service-role.js';
-import { takeAllConnections } from '../../../../test/support/take-connections.js';
-import { closeNodes, startNode } from '../../../../test/support/two-nodes.js';
-import { until } from '../../../../test/support/until.js';
+import { OTHER_TABLE, TABLE } from '#operations-under-test';
+import { PostgresServer } from '../support/postgres-server.js';
+import { runKeys, UNREACHED_LIMITS } from '../support/process.js';
+import { asService } from '../support/service-role.js';
+import { takeAllConnections } from '../support/take-connections.js';
+import { closeNodes, startNode } from '../support/two-nodes.js';
+import { until } from '../support/until.js';
 import { expectFailure, type Failing, type FailureName, type Scene } from './failures.js';
 
 afterAll(closeNodes);
@@ -74,7 +74,7 @@ async function noConnection(server: PostgresServer, { query }: Scene) {
   // The service loses its connections, also those that it was just opening, and others are faster.
   await until(async () => {
     await query(
-      "SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE application_name = 'animal-store'",
+      "SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE application_name = 'parcel-store'",
     );
     await takeAllConnections(asService(server.url), held);
     return held.length === FOR_OTHERS || undefined;

@@ -1,7 +1,7 @@
 import { test } from 'vitest';
-import { execute } from '../../../../test/support/execute.js';
-import { startTcpProxy, type TcpProxy } from '../../../../test/support/tcp-proxy.js';
-import { createTestDatabase, startService } from '../../../../test/support/test-service.js';
+import { execute } from '../support/execute.js';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { createTestDatabase, startService } from '../support/test-service.js';
 import { expectFailure, type FailureName } from './failures.js';
 
 /** The failures that one database of a server can have. Those of a whole server are in failures.slow.test.ts. */

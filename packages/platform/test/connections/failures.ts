@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { create, list, newItem, REUSE_EXAMPLES, TABLE } from '#operations-under-test';
 import {
   callEverything,
   type EveryCall,
@@ -6,16 +7,9 @@ import {
   nameOf,
   type Outcome,
   PROBES,
-} from '../../../../test/support/every-call.js';
-import { expectErrorBody, expectMcpErrorBody } from '../../../../test/support/expect-error-body.js';
-import {
-  create,
-  list,
-  newItem,
-  REUSE_EXAMPLES,
-  TABLE,
-} from '../../../../test/support/operations-under-test.js';
-import { type Caller, createCaller, post } from '../../../../test/support/test-service.js';
+} from '../support/every-call.js';
+import { expectErrorBody, expectMcpErrorBody } from '../support/expect-error-body.js';
+import { type Caller, createCaller, post } from '../support/test-service.js';
 import FAILURES from './failures.json' with { type: 'json' };
 
 /**
@@ -75,7 +69,7 @@ export async function expectFailure(
   const { url, query } = { ...scene, ...failing };
   const call = expecting503Whole(createCaller({ url, key }));
   const countConnections = async () => {
-    const sql = "SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'animal-store'";
+    const sql = "SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'parcel-store'";
     const [row] = await query<{ count: number }>(sql);
     return row?.count ?? 0;
   };

@@ -1,9 +1,10 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { execute } from '../../../../test/support/execute.js';
-import { create, list, newItem, otherList, read } from '../../../../test/support/operations-under-test.js';
-import { runKeys, UNREACHED_LIMITS, untilListening } from '../../../../test/support/process.js';
-import { setUpServiceProcesses } from '../../../../test/support/service-processes.js';
+import { create, list, newItem, otherList, read } from '#operations-under-test';
+import { applyGrants } from '../../src/migrations/grants.js';
+import { execute } from '../support/execute.js';
+import { runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
+import { setUpServiceProcesses } from '../support/service-processes.js';
 import {
   type Caller,
   createCaller,
@@ -11,8 +12,7 @@ import {
   post,
   startService,
   untilServed,
-} from '../../../../test/support/test-service.js';
-import { applyGrants } from '../../src/migrations/grants.js';
+} from '../support/test-service.js';
 
 const ROLE = `few_${process.pid}`;
 /** What a process opens without a limit */

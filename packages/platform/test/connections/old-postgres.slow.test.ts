@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { listEveryCall, nameOf } from '../../../../test/support/every-call.js';
-import { issueRefusedKeys, runEveryOperation } from '../../../../test/support/every-operation.js';
-import { execute } from '../../../../test/support/execute.js';
-import { installPostgres } from '../../../../test/support/old-postgres.js';
-import { REUSE_EXAMPLES } from '../../../../test/support/operations-under-test.js';
-import { runNode } from '../../../../test/support/process.js';
-import { SystemPostgres } from '../../../../test/support/system-postgres.js';
-import { createCaller, createTestDatabase, startService } from '../../../../test/support/test-service.js';
+import { REUSE_EXAMPLES } from '#operations-under-test';
 import { addSampleData } from '../../src/migrations/source.js';
+import { listEveryCall, nameOf } from '../support/every-call.js';
+import { issueRefusedKeys, runEveryOperation } from '../support/every-operation.js';
+import { execute } from '../support/execute.js';
+import { installPostgres } from '../support/old-postgres.js';
+import { programOf, runNode } from '../support/process.js';
+import { SystemPostgres } from '../support/system-postgres.js';
+import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
 
 const [tooOld, oldest] = [await installPostgres(13), await installPostgres(14)];
 
@@ -48,8 +48,9 @@ test.skipIf(tooOld === undefined)(
     const server = await SystemPostgres.startEmpty({}, tooOld);
     onTestFinished(() => server.close());
     const environment = { DATABASE_URL: server.urlOf(), APP_ENV: 'staging', PORT: '0' };
-    for (const command of ['cli.js migrate', 'main.js', 'cli.js keys list']) {
-      const program = runNode(`dist/${command}`.split(' '), environment);
+    for (const command of [['cli', 'migrate'], ['main'], ['cli', 'keys', 'list']] as const) {
+      const [script, ...args] = command;
+      const program = runNode([programOf(script), ...args], environment);
       expect([command, await program.ended]).toEqual([command, 1]);
       const lines = program.output().trim().split('\n');
       expect(lines.filter((line) => !line.startsWith('{'))).toEqual([

@@ -3,18 +3,12 @@ import { join } from 'node:path';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { create, newItem, TABLE, TEXT } from '../../../../test/support/operations-under-test.js';
-import {
-  type Program,
-  run,
-  runKeys,
-  UNREACHED_LIMITS,
-  untilListening,
-} from '../../../../test/support/process.js';
-import { createServiceRole } from '../../../../test/support/service-role.js';
-import { createTemporaryFolder } from '../../../../test/support/temporary-folder.js';
-import { type Caller, createCaller, post, type TestResponse } from '../../../../test/support/test-service.js';
+import { create, newItem, TABLE, TEXT } from '#operations-under-test';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
+import { type Program, run, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
+import { createServiceRole } from '../support/service-role.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { type Caller, createCaller, post, type TestResponse } from '../support/test-service.js';
 
 /** A PostgreSQL for this test only. The service knows its URL; the test restarts it. */
 let postgres: EmbeddedPostgres;
@@ -30,7 +24,7 @@ let unavailable: Set<string>;
 beforeEach(async () => {
   unavailable = new Set();
   dataDir = await createTemporaryFolder();
-  postgres = await createEmbeddedPostgres({ dataDir, database: 'animal_store' });
+  postgres = await createEmbeddedPostgres({ dataDir, database: 'parcel_store' });
   await applyMigrations(postgres.url);
   await createServiceRole(postgres.url, inject('serviceRole'));
   const environment = { DATABASE_URL: postgres.url, APP_ENV: 'staging', PORT: '0' };

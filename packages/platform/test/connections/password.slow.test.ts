@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { create, TABLE, TEXT } from '../../../../test/support/operations-under-test.js';
-import { PostgresServer } from '../../../../test/support/postgres-server.js';
-import { run, runKeys, untilListening } from '../../../../test/support/process.js';
-import { setUpServiceProcesses } from '../../../../test/support/service-processes.js';
-import { createCaller, post } from '../../../../test/support/test-service.js';
+import { create, TABLE, TEXT } from '#operations-under-test';
+import { PostgresServer } from '../support/postgres-server.js';
+import { run, runKeys, untilListening } from '../support/process.js';
+import { setUpServiceProcesses } from '../support/service-processes.js';
+import { createCaller, post } from '../support/test-service.js';
 
 /** All printable ASCII characters but letters and digits, and some others */
 const PASSWORD = ' !"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~%41äß€🐾';

@@ -1,26 +1,13 @@
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startKeyServer } from '../../../../test/support/key-server.js';
-import {
-  create,
-  list,
-  OTHER_TABLE,
-  otherList,
-  read,
-  TABLE,
-} from '../../../../test/support/operations-under-test.js';
-import { hasPgbouncer, Pgbouncer } from '../../../../test/support/pgbouncer.js';
-import { PostgresServer } from '../../../../test/support/postgres-server.js';
-import { runKeys } from '../../../../test/support/process.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-} from '../../../../test/support/test-service.js';
+import { create, list, OTHER_TABLE, otherList, read, TABLE } from '#operations-under-test';
 import { openConnections } from '../../src/connections/connections.js';
+import { startKeyServer } from '../support/key-server.js';
+import { hasPgbouncer, Pgbouncer } from '../support/pgbouncer.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import { runKeys } from '../support/process.js';
+import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
 
 const PASSWORD = 'secret';
 const POOL_SIZE = 4;

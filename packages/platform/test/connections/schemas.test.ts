@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { issueRefusedKeys, runEveryOperation } from '../../../../test/support/every-operation.js';
-import { execute } from '../../../../test/support/execute.js';
 import {
   create,
   list,
@@ -10,20 +8,22 @@ import {
   otherList,
   TABLE,
   TYPES,
-} from '../../../../test/support/operations-under-test.js';
-import { runKeys } from '../../../../test/support/process.js';
+} from '#operations-under-test';
+import { openConnections } from '../../src/connections/connections.js';
+import { schemaOf } from '../../src/connections/schema-name.js';
+import { applyGrants } from '../../src/migrations/grants.js';
+import { applyMigrations } from '../../src/migrations/migration-runner.js';
+import { addSampleData } from '../../src/migrations/source.js';
+import { issueRefusedKeys, runEveryOperation } from '../support/every-operation.js';
+import { execute } from '../support/execute.js';
+import { runKeys } from '../support/process.js';
 import {
   createCaller,
   createTestDatabase,
   post,
   startService,
   type TestService,
-} from '../../../../test/support/test-service.js';
-import { openConnections } from '../../src/connections/connections.js';
-import { schemaOf } from '../../src/connections/schema-name.js';
-import { applyGrants } from '../../src/migrations/grants.js';
-import { applyMigrations } from '../../src/migrations/migration-runner.js';
-import { addSampleData } from '../../src/migrations/source.js';
+} from '../support/test-service.js';
 
 const ODD_SCHEMA = `Tenant 2, d'ünd`;
 

@@ -1,15 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
-import {
-  issueRefusedKeys,
-  type RefusedKeys,
-  runEveryOperation,
-} from '../../../../test/support/every-operation.js';
-import { execute } from '../../../../test/support/execute.js';
-import { list } from '../../../../test/support/operations-under-test.js';
-import { createTestDatabase, startService, type TestService } from '../../../../test/support/test-service.js';
+import { list } from '#operations-under-test';
 import { addSampleData } from '../../src/migrations/source.js';
 import { createInsert } from '../../src/tables/inserts.js';
 import { table } from '../../src/tables/table.js';
+import { issueRefusedKeys, type RefusedKeys, runEveryOperation } from '../support/every-operation.js';
+import { execute } from '../support/execute.js';
+import { createTestDatabase, startService, type TestService } from '../support/test-service.js';
 
 /**
  * Those that would change what is read or stored. The slow test walks through all that PostgreSQL has, one by one; two of

@@ -1,9 +1,9 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { execute } from '../../../../test/support/execute.js';
 import { isDatabaseOutage } from '../../src/connections/outage.js';
 import { createStatementPool, type StatementPool } from '../../src/connections/statement-pool.js';
+import { execute } from '../support/execute.js';
 
 /** The message that PostgreSQL sends before it closes a connection: FATAL, 57P01 */
 const TERMINATION = errorResponse({ S: 'FATAL', V: 'FATAL', C: '57P01', M: 'terminating connection' });

@@ -2,20 +2,20 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { INTRUSIONS, MOMENTS, startBreakingRelay } from '../../../../test/support/breaking-relay.js';
+import { create, list, otherList } from '#operations-under-test';
+import { INTRUSIONS, MOMENTS, startBreakingRelay } from '../support/breaking-relay.js';
 import {
   type Certificates,
   canCreateCertificates,
   createCertificates,
   issueCertificate,
-} from '../../../../test/support/certificates.js';
-import { create, list, otherList } from '../../../../test/support/operations-under-test.js';
-import { PostgresServer } from '../../../../test/support/postgres-server.js';
-import { run, runKeys, UNREACHED_LIMITS, untilListening } from '../../../../test/support/process.js';
-import { setUpServiceProcesses } from '../../../../test/support/service-processes.js';
-import { createTemporaryFolder } from '../../../../test/support/temporary-folder.js';
-import { createCaller, post, startService } from '../../../../test/support/test-service.js';
-import { until } from '../../../../test/support/until.js';
+} from '../support/certificates.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import { run, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
+import { setUpServiceProcesses } from '../support/service-processes.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createCaller, post, startService } from '../support/test-service.js';
+import { until } from '../support/until.js';
 
 const PASSWORD = 'secret';
 /** Stands for the path of the authority that has signed the server's certificate. */

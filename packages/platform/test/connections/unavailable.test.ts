@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { create, list, newItem, TABLE, TEXT } from '../../../../test/support/operations-under-test.js';
-import { startTcpProxy, type TcpProxy } from '../../../../test/support/tcp-proxy.js';
+import { create, list, newItem, TABLE, TEXT } from '#operations-under-test';
+import { generateKey } from '../../src/keys/format.js';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import {
   type Caller,
   createCaller,
@@ -9,8 +10,7 @@ import {
   post,
   startService,
   type TestService,
-} from '../../../../test/support/test-service.js';
-import { generateKey } from '../../src/keys/format.js';
+} from '../support/test-service.js';
 
 // What is answered during each failure, and after it, is in failures.test.ts.
 
@@ -76,7 +76,7 @@ test('a failed key lookup counts against nobody: it reports the limits of the ke
   service = await startService({ databaseUrl, anonymousPerMinute: 2 });
   call = createCaller(service);
   expect((await call(list.path)).status).toBe(200);
-  const unknown = generateKey('as_test_');
+  const unknown = generateKey('ps_test_');
   await proxy.cut();
   for (const path of [list.path, list.trpc, list.path]) {
     expect((await call(path, { key: unknown })).status).toBe(503);

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { deprecated, REMOVAL } from '../../../../test/support/deprecated-operation.js';
-import { oldToolCall, toolCall } from '../../../../test/support/mcp.js';
-import { create, list, otherList, resources } from '../../../../test/support/operations-under-test.js';
-import { type Caller, PUBLIC_URL, post, rpcPath, useService } from '../../../../test/support/test-service.js';
+import { create, list, otherList, resources } from '#operations-under-test';
+import { deprecated, REMOVAL } from '../store/deprecated.js';
+import { oldToolCall, toolCall } from '../support/mcp.js';
+import { type Caller, PUBLIC_URL, post, rpcPath, useService } from '../support/test-service.js';
 
 let now: number;
 

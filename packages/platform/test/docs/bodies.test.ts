@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { createChecker } from '../../../../test/support/openapi-checker.js';
-import { list } from '../../../../test/support/operations-under-test.js';
+import { list } from '#operations-under-test';
 import { createProcedure } from '../../src/operations/builder.js';
 import { int64, integer, text } from '../../src/operations/input.js';
+import { createChecker } from '../support/openapi-checker.js';
 
 const procedure = createProcedure();
 const describeOperations = (first: z.ZodType, second: z.ZodType) => {

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { createChecker, type ListedOperation } from '../../../../test/support/openapi-checker.js';
-import { create, resources } from '../../../../test/support/operations-under-test.js';
+import { create, resources } from '#operations-under-test';
 import { MAX_PAGE_SIZE } from '../../src/contract/protocol.js';
 import { buildDocument } from '../../src/docs/document.js';
 import { listErrorStatuses } from '../../src/docs/error-responses.js';
 import { mapValues } from '../../src/docs/schemas.js';
 import { createProcedure } from '../../src/operations/builder.js';
+import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
 
 // What tools that work from the document alone need to know.
 

@@ -1,21 +1,15 @@
 import { pino } from 'pino';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { fillPath, ordinaryInit, readPathParameters } from '../../../../test/support/document-requests.js';
-import { MODE_NAMES, message, toolCalls } from '../../../../test/support/mcp.js';
-import { createChecker, type ListedOperation } from '../../../../test/support/openapi-checker.js';
-import { create, list, otherList, read, resources } from '../../../../test/support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  rpcPath,
-  startService,
-  useService,
-} from '../../../../test/support/test-service.js';
-import { until } from '../../../../test/support/until.js';
+import { create, list, otherList, read, resources } from '#operations-under-test';
 import type { ErrorCode } from '../../src/errors/api-error.js';
 import { type ErrorDefinition, errorTable } from '../../src/errors/error-table.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { createRouter } from '../../src/operations/resource.js';
+import { fillPath, ordinaryInit, readPathParameters } from '../support/document-requests.js';
+import { MODE_NAMES, message, toolCalls } from '../support/mcp.js';
+import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
+import { type Caller, createCaller, rpcPath, startService, useService } from '../support/test-service.js';
+import { until } from '../support/until.js';
 
 const CODES = Object.keys(errorTable) as ErrorCode[];
 const definitions: Readonly<Record<ErrorCode, ErrorDefinition>> = errorTable;
@@ -249,7 +243,7 @@ test('the log and the metrics mark what was rehearsed, and nothing else', async 
     [200, undefined, 30],
   ]);
   const metrics = await (await fetch(`${logged.url}/metrics`)).text();
-  const series = [...metrics.matchAll(/^animal_store_http_request_duration_seconds_count\{(.*)\} 1$/gm)];
+  const series = [...metrics.matchAll(/^parcel_store_http_request_duration_seconds_count\{(.*)\} 1$/gm)];
   const isRehearsed = (status: number) =>
     series
       .filter(([, labels]) => labels?.includes(`status="${status}"`))

@@ -1,11 +1,11 @@
 import { afterAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { toolCall } from '../../../../test/support/mcp.js';
-import { resources } from '../../../../test/support/operations-under-test.js';
-import { post, useService } from '../../../../test/support/test-service.js';
+import { resources } from '#operations-under-test';
 import { ApiError, type ErrorCode } from '../../src/errors/api-error.js';
 import { createProcedure } from '../../src/operations/builder.js';
 import type { Resource } from '../../src/operations/resource.js';
+import { toolCall } from '../support/mcp.js';
+import { post, useService } from '../support/test-service.js';
 
 // Files share modules: this one has its own, and leaves none behind.
 vi.hoisted(() => vi.resetModules());

@@ -2,13 +2,13 @@ import { connect } from 'node:net';
 import Fastify from 'fastify';
 import { pino } from 'pino';
 import { expect, test, vi } from 'vitest';
-import { FILLERS, fill, findGrowth } from '../../../../test/support/growth.js';
-import { oldToolCall } from '../../../../test/support/mcp.js';
-import { create, list } from '../../../../test/support/operations-under-test.js';
-import { exchange } from '../../../../test/support/raw-http.js';
-import { useService } from '../../../../test/support/test-service.js';
+import { create, list } from '#operations-under-test';
 import { redactKeys } from '../../src/keys/format.js';
 import { reportRequests } from '../../src/monitoring/request-log.js';
+import { FILLERS, fill, findGrowth } from '../support/growth.js';
+import { oldToolCall } from '../support/mcp.js';
+import { exchange } from '../support/raw-http.js';
+import { useService } from '../support/test-service.js';
 
 const { service } = useService({
   // What is logged is searched for keys.

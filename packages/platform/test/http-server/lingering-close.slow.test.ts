@@ -3,10 +3,10 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { create } from '../../../../test/support/operations-under-test.js';
-import { hasProgram } from '../../../../test/support/programs.js';
-import { createTemporaryFolder } from '../../../../test/support/temporary-folder.js';
-import { useService } from '../../../../test/support/test-service.js';
+import { create } from '#operations-under-test';
+import { hasProgram } from '../support/programs.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { useService } from '../support/test-service.js';
 
 const run = promisify(execFile);
 const BODY_BYTES = 20_000_000;

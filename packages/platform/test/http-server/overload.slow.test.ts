@@ -2,16 +2,10 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { create, list, NUMBER, newItem, read } from '../../../../test/support/operations-under-test.js';
-import {
-  type Environment,
-  run,
-  runKeys,
-  UNREACHED_LIMITS,
-  untilListening,
-} from '../../../../test/support/process.js';
-import { createCaller, createTestDatabase } from '../../../../test/support/test-service.js';
+import { create, list, NUMBER, newItem, read } from '#operations-under-test';
 import { generateKey } from '../../src/keys/format.js';
+import { type Environment, run, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
+import { createCaller, createTestDatabase } from '../support/test-service.js';
 
 const closers: (() => unknown)[] = [];
 
@@ -103,7 +97,7 @@ const createHostileRequests = (mark: string): Hostile[] => [
   { method: 'GET', path: `/trpc/${'x,'.repeat(3_000)}?batch=1` },
   { method: 'GET', path: `${list.trpc}?input={` },
   { method: 'GET', path: `${list.path}?${'a=1&'.repeat(2_000)}limit=0` },
-  { method: 'GET', path: list.path, headers: { authorization: `Bearer as_test_${mark}` } },
+  { method: 'GET', path: list.path, headers: { authorization: `Bearer ps_test_${mark}` } },
   { method: 'GET', path: list.path, headers: { 'x-request-id': mark, 'idempotency-key': mark } },
   { method: 'GET', path: list.path, headers: { x: 'y'.repeat(20_000) } },
 ];
@@ -135,7 +129,7 @@ async function attack(url: string, key: string, requests: number): Promise<void>
 }
 
 /** The series of requests that got a response. Whether any client left before its response is a matter of chance. */
-const RESPONSE_SERIES = /^animal_store_(?:http|limiter)_(?!.*status="499").*(?= \S+$)/gm;
+const RESPONSE_SERIES = /^parcel_store_(?:http|limiter)_(?!.*status="499").*(?= \S+$)/gm;
 const withoutStatus = (series: string) => series.replace(/status="\d+"/, '');
 
 test('20,000 hostile requests grow memory by less than 150 MB and add no labels', async () => {
@@ -143,7 +137,7 @@ test('20,000 hostile requests grow memory by less than 150 MB and add no labels'
   const readMetrics = async () => {
     const text = await (await fetch(`${url}/metrics`)).text();
     const bytes = Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1]);
-    const counts = [...text.matchAll(/^animal_store_http_request_duration_seconds_count\{.*\} (\d+)$/gm)];
+    const counts = [...text.matchAll(/^parcel_store_http_request_duration_seconds_count\{.*\} (\d+)$/gm)];
     const total = counts.reduce((sum, [, count]) => sum + Number(count), 0);
     const series: string[] = text.match(RESPONSE_SERIES) ?? [];
     return { megabytes: bytes / 2 ** 20, series, total, text };
@@ -186,7 +180,7 @@ test('clients that never wait for a response neither grow the process nor stop i
   };
   const call = createCaller({ url, key });
   const bearer = (token: string) => `Host: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-  const unknown = () => bearer(generateKey('as_test_'));
+  const unknown = () => bearer(generateKey('ps_test_'));
   const floodWithEach = async () => {
     for (const write of [
       () => `GET ${list.path} HTTP/1.1\r\n${unknown()}`,

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { create, list, newItem, TABLE, TEXT } from '../../../../test/support/operations-under-test.js';
-import { exchange, type RawResponse, readResponses } from '../../../../test/support/raw-http.js';
-import { useService } from '../../../../test/support/test-service.js';
+import { create, list, newItem, TABLE, TEXT } from '#operations-under-test';
+import { exchange, type RawResponse, readResponses } from '../support/raw-http.js';
+import { useService } from '../support/test-service.js';
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 

@@ -2,8 +2,8 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import helmet, { type HelmetOptions } from 'helmet';
 import { expect, test } from 'vitest';
-import { create, list } from '../../../../test/support/operations-under-test.js';
-import { post, startService, useService } from '../../../../test/support/test-service.js';
+import { create, list } from '#operations-under-test';
+import { post, startService, useService } from '../support/test-service.js';
 
 const SHOP = 'https://shop.example';
 const OPTIONS = {

@@ -2,9 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { WINDOWS } from '@animal-store/definition/plans';
 import { createLimiter, type LimiterOptions } from '@animal-store/limits';
 import { afterEach, describe, expect, test } from 'vitest';
-import { list } from '../../../../test/support/operations-under-test.js';
-import { canStartRedis, findRedis } from '../../../../test/support/redis.js';
-import { createCaller, createTestDatabase, startService } from '../../../../test/support/test-service.js';
+import { list } from '#operations-under-test';
 import {
   admin,
   closeAll,
@@ -13,6 +11,8 @@ import {
   reaches,
   server,
 } from '../../../limits/test/support/limiter-nodes.js';
+import { canStartRedis, findRedis } from '../support/redis.js';
+import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
 
 const redis = await findRedis();
 const silent = { info: () => {}, warn: () => {} };

@@ -1,8 +1,7 @@
 import type { Limits } from '@animal-store/definition/plans';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { BansModel } from '../../../../test/support/limits-model.js';
-import { list } from '../../../../test/support/operations-under-test.js';
+import { list } from '#operations-under-test';
 import {
   closeStores,
   createKey,
@@ -17,6 +16,7 @@ import { MODEL_RUNS } from '../../../limits/test/support/model-runs.js';
 import { checkLimits } from '../../src/admission/charge.js';
 import type { ApiKey } from '../../src/keys/api-key.js';
 import { createBans, nextBanSeconds } from '../../src/keys/bans.js';
+import { BansModel } from '../support/limits-model.js';
 
 beforeEach(() => {
   vi.spyOn(performance, 'now').mockImplementation(() => clock.elapsedMs);
@@ -79,7 +79,7 @@ function createRow({ perMinute, perDay = 1_000_000 }: Limits): ApiKey {
     id: createKey({ perMinute }).id,
     name: 'limited',
     owner: null,
-    hint: 'as_test_abcd',
+    hint: 'ps_test_abcd',
     plan: 'enterprise',
     perMinute,
     perDay,

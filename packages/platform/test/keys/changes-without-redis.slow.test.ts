@@ -1,9 +1,9 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { list } from '../../../../test/support/operations-under-test.js';
-import { runKeys } from '../../../../test/support/process.js';
-import { canStartRedis, type RedisServer, startRedis } from '../../../../test/support/redis.js';
-import { createCaller, createTestDatabase } from '../../../../test/support/test-service.js';
-import { closeNodes, startNode, startTwoNodes, useNewKey } from '../../../../test/support/two-nodes.js';
+import { list } from '#operations-under-test';
+import { runKeys } from '../support/process.js';
+import { canStartRedis, type RedisServer, startRedis } from '../support/redis.js';
+import { createCaller, createTestDatabase } from '../support/test-service.js';
+import { closeNodes, startNode, startTwoNodes, useNewKey } from '../support/two-nodes.js';
 
 afterAll(closeNodes);
 

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { runInProcess } from '../../../../test/support/command.js';
-import { execute } from '../../../../test/support/execute.js';
-import { readJson, run, runKeys, untilListening } from '../../../../test/support/process.js';
-import { setUpServiceProcesses } from '../../../../test/support/service-processes.js';
-import { createTestDatabase, startService } from '../../../../test/support/test-service.js';
 import { createKeyHistoryStore } from '../../src/keys/history.js';
+import { runInProcess } from '../support/command.js';
+import { execute } from '../support/execute.js';
+import { readJson, run, runKeys, untilListening } from '../support/process.js';
+import { setUpServiceProcesses } from '../support/service-processes.js';
+import { createTestDatabase, startService } from '../support/test-service.js';
 
 const processes = setUpServiceProcesses();
 

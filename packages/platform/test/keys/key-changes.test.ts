@@ -1,14 +1,14 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { execute } from '../../../../test/support/execute.js';
-import { COLUMN_CHANGES } from '../../../../test/support/key-columns.js';
-import { list } from '../../../../test/support/operations-under-test.js';
-import { asService } from '../../../../test/support/service-role.js';
-import { createCaller, createTestDatabase, startService } from '../../../../test/support/test-service.js';
-import { until } from '../../../../test/support/until.js';
+import { list } from '#operations-under-test';
 import { openConnections } from '../../src/connections/connections.js';
 import { hashKey } from '../../src/keys/format.js';
 import { createKeyStore } from '../../src/keys/store.js';
+import { execute } from '../support/execute.js';
+import { COLUMN_CHANGES } from '../support/key-columns.js';
+import { asService } from '../support/service-role.js';
+import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
+import { until } from '../support/until.js';
 
 /** The contract's two seconds, and room for a busy machine */
 const FELT = { timeout: 2_000 + 5_000 };
@@ -69,7 +69,7 @@ test('a database that takes the name of another one has its keys in effect withi
   const url = await createTestDatabase();
   const [name, other] = [new URL(url).pathname.slice(1), `${new URL(url).pathname.slice(1)}_other`];
   const connections = openConnections(url, () => {});
-  const { key } = await createKeyStore(connections, 'as_test_').create({ name: 'x', plan: 'business' });
+  const { key } = await createKeyStore(connections, 'ps_test_').create({ name: 'x', plan: 'business' });
   await connections.close();
   const admin = await connect(new URL('/postgres', url).href);
   // A copy of the files, rows in the same places and by the same transactions
@@ -118,7 +118,7 @@ test('another value in any column of a key is a change, and the same row written
   const url = await createTestDatabase();
   const connections = openConnections(asService(url), () => {});
   onTestFinished(() => connections.close());
-  const store = createKeyStore(connections, 'as_test_');
+  const store = createKeyStore(connections, 'ps_test_');
   const columns = await execute<{ name: string }>(
     url,
     `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'api_keys'::regclass AND attnum > 0 AND NOT attisdropped`,
@@ -145,7 +145,7 @@ test('a key in use is not looked up again while nothing changes', async () => {
   const read = async (statement: string) => {
     const text = await (await fetch(`${service.url}/metrics`)).text();
     const [, count] =
-      new RegExp(`animal_store_database_query_duration_seconds_count{statement="${statement}"} (\\d+)`).exec(
+      new RegExp(`parcel_store_database_query_duration_seconds_count{statement="${statement}"} (\\d+)`).exec(
         text,
       ) ?? [];
     return Number(count ?? 0);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { list, otherList } from '../../../../test/support/operations-under-test.js';
-import { createCaller, useService } from '../../../../test/support/test-service.js';
+import { list, otherList } from '#operations-under-test';
 import { formatKey, formatKeys, toKeyJson } from '../../src/cli/key-view.js';
+import { createCaller, useService } from '../support/test-service.js';
 
 /** Values that PostgreSQL accepts for each type, and that the service might not expect. */
 const ODD_VALUES: Record<string, readonly string[]> = {

@@ -1,6 +1,16 @@
 import { SCOPES, type Scope } from '@animal-store/definition/scopes';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
+  create,
+  INSERT_OTHERS,
+  list,
+  newItem,
+  REUSE_EXAMPLES,
+  resources,
+  TABLE,
+} from '#operations-under-test';
+import type { ErrorCode, ErrorShape } from '../../src/errors/api-error.js';
+import {
   bodyOf,
   callRpc,
   existingPath,
@@ -9,21 +19,11 @@ import {
   readPathParameters,
   requiredParameters,
   requiredQuery,
-} from '../../../../test/support/document-requests.js';
-import { oldToolCall, toolCall } from '../../../../test/support/mcp.js';
-import { createChecker, type ListedOperation } from '../../../../test/support/openapi-checker.js';
-import {
-  create,
-  INSERT_OTHERS,
-  list,
-  newItem,
-  REUSE_EXAMPLES,
-  resources,
-  TABLE,
-} from '../../../../test/support/operations-under-test.js';
-import { patient, post, type TestResponse, useService } from '../../../../test/support/test-service.js';
-import { until } from '../../../../test/support/until.js';
-import type { ErrorCode, ErrorShape } from '../../src/errors/api-error.js';
+} from '../support/document-requests.js';
+import { oldToolCall, toolCall } from '../support/mcp.js';
+import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
+import { patient, post, type TestResponse, useService } from '../support/test-service.js';
+import { until } from '../support/until.js';
 
 /** Those that need a scope. */
 const operations = createChecker(resources).operations.filter(scopeOf);

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runInProcess } from '../../../../test/support/command.js';
-import { execute } from '../../../../test/support/execute.js';
-import { readRoles } from '../../../../test/support/roles.js';
-import { createTestDatabase } from '../../../../test/support/test-service.js';
+import { runInProcess } from '../support/command.js';
+import { execute } from '../support/execute.js';
+import { readRoles } from '../support/roles.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 /** The names of the roles begin with it. The service's has this one. */
 const SERVICE = `store_${randomBytes(4).toString('hex')}`;

@@ -2,15 +2,15 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
-import { execute } from '../../../../test/support/execute.js';
-import { TABLE } from '../../../../test/support/operations-under-test.js';
-import { applyWithEngine, diagnose } from '../../../../test/support/schema-engine.js';
-import { createTemporaryFolder } from '../../../../test/support/temporary-folder.js';
-import { createTestDatabase } from '../../../../test/support/test-service.js';
+import { TABLE } from '#operations-under-test';
 import { type Database, openDatabase } from '../../src/connections/client.js';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
 import { checkMigrations, listPendingMigrations } from '../../src/migrations/migrations.js';
+import { execute } from '../support/execute.js';
+import { applyWithEngine, diagnose } from '../support/schema-engine.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 const opened: Database[] = [];
 afterEach(async () => {

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { PLAN_NAMES } from '@animal-store/definition/plans';
 import { SCOPES } from '@animal-store/definition/scopes';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { createTemporaryFolder } from '../../../../test/support/temporary-folder.js';
 import { PRISMA_FOLDER } from '../../src/migrations/migrations.js';
 import { copyPlatformFiles, listMissing } from '../../src/migrations/platform-files.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 const OWN = 'packages/platform/prisma';
 const names = (await readdir(join(OWN, 'migrations'))).sort();

@@ -1,17 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { runInProcess } from '../../../../test/support/command.js';
-import { execute } from '../../../../test/support/execute.js';
-import { insertSql, OTHER_TABLE, TABLE, TEXT } from '../../../../test/support/operations-under-test.js';
-import { plantOverloads } from '../../../../test/support/overloads.js';
-import { run, runNode } from '../../../../test/support/process.js';
-import { asService } from '../../../../test/support/service-role.js';
-import { createTestDatabase, startService } from '../../../../test/support/test-service.js';
-import { applyGrants, KEYS_GRANTS, READ_GRANTS, SERVICE_GRANTS } from '../../src/migrations/grants.js';
+import { insertSql, OTHER_TABLE, TABLE, TEXT } from '#operations-under-test';
+import { applyGrants, SERVICE_GRANTS } from '../../src/migrations/grants.js';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
+import { runInProcess } from '../support/command.js';
+import { execute } from '../support/execute.js';
+import { plantOverloads } from '../support/overloads.js';
+import { programOf, run, runNode } from '../support/process.js';
+import { asService } from '../support/service-role.js';
+import { createTestDatabase, startService } from '../support/test-service.js';
 
 let url: string;
 /** A role that may log in, and has no grant */
@@ -170,22 +169,6 @@ test('the role that services run as has the documented grants and nothing else',
   await service.end();
 });
 
-test('the document has the grants that the command applies', () => {
-  const rows = [
-    ...readFileSync('docs/database.md', 'utf8').matchAll(
-      /^\| `(\w+)` \| ([A-Z, ]+) \|[^|]*\|([A-Z, ]+)\|([^|]*)\|$/gm,
-    ),
-  ];
-  const service = rows.map(([, table = '', privileges = '']) => [table, privileges.split(', ')]);
-  expect(Object.fromEntries(service)).toEqual(SERVICE_GRANTS);
-  const keys = rows.flatMap(([, table = '', , privileges = '']) =>
-    privileges.trim() === '' ? [] : [[table, privileges.trim().split(', ')]],
-  );
-  expect(Object.fromEntries(keys)).toEqual(KEYS_GRANTS);
-  const readable = rows.filter(([, , , , analyst = '']) => analyst.trim().startsWith('SELECT'));
-  expect(readable.map(([, table]) => table).sort()).toEqual(Object.keys(READ_GRANTS).sort());
-});
-
 test('the service has a grant on every table, so that a new one is not forgotten', async () => {
   const tables = await execute<{ name: string }>(url, TABLES);
   expect(tables.map(({ name }) => name).sort()).toEqual(Object.keys(SERVICE_GRANTS).sort());
@@ -267,8 +250,8 @@ test('row level security that hides rows instead of refusing is named by start, 
     await expect.poll(ready).toBe(503);
     await expect.poll(() => lines.join('')).toMatch(said);
     const environment = { DATABASE_URL: asService(databaseUrl), APP_ENV: 'staging', PORT: '0' };
-    for (const args of ['main.js', 'cli.js keys list']) {
-      const program = runNode(`dist/${args}`.split(' '), environment);
+    for (const args of [[programOf('main')], [programOf('cli'), 'keys', 'list']]) {
+      const program = runNode(args, environment);
       expect([args, await program.ended]).toEqual([args, 1]);
       expect(program.output()).toMatch(said);
     }
@@ -285,7 +268,7 @@ test('what is for the owner is refused on one line for the role of the service',
   await execute(own, `REVOKE INSERT ON ${TABLE} FROM ${inject('serviceRole').name}`);
   for (const command of ['seed', 'migrate']) {
     if (command === 'migrate') await execute(own, 'DROP TABLE _prisma_migrations');
-    const program = runNode(['dist/cli.js', command], { DATABASE_URL: asService(own) });
+    const program = runNode([programOf('cli'), command], { DATABASE_URL: asService(own) });
     expect(await program.ended).not.toBe(0);
     expect(program.output()).toMatch(/^[^\n]+\n$/);
   }

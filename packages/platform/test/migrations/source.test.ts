@@ -1,12 +1,12 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { execute } from '../../../../test/support/execute.js';
-import { createTemporaryFolder } from '../../../../test/support/temporary-folder.js';
-import { createTestDatabase } from '../../../../test/support/test-service.js';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { listPendingMigrations } from '../../src/migrations/migrations.js';
 import { openSource } from '../../src/migrations/source.js';
+import { execute } from '../support/execute.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 const log = { info: () => {}, warn: () => {} };
 /** One for all tests, because creating a database takes seconds. */
@@ -29,7 +29,7 @@ test('a DATA_DIR that cannot be used is rejected on one line, with the reason an
 test('the embedded database and its role keep the names that existing data directories use', async () => {
   const { url, close } = await open(folder, 'service');
   await close();
-  expect(new URL(url)).toMatchObject({ username: 'animal_store', pathname: '/animal_store' });
+  expect(new URL(url)).toMatchObject({ username: 'parcel_store', pathname: '/parcel_store' });
 });
 
 test('a second service is rejected with the pid of the first and advice about DATA_DIR, and a guest may join the first', async () => {

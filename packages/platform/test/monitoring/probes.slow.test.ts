@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { list } from '../../../../test/support/operations-under-test.js';
-import { untilListening } from '../../../../test/support/process.js';
-import { setUpServiceProcesses } from '../../../../test/support/service-processes.js';
-import { createTestDatabase } from '../../../../test/support/test-service.js';
+import { list } from '#operations-under-test';
+import { untilListening } from '../support/process.js';
+import { setUpServiceProcesses } from '../support/service-processes.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 const { start } = setUpServiceProcesses();
 

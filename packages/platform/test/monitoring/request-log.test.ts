@@ -2,10 +2,12 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { breakTable } from '../../../../test/support/broken-table.js';
-import { BEGIN_FOR_LONG } from '../../../../test/support/execute.js';
-import { message, oldToolCall, toolCall } from '../../../../test/support/mcp.js';
-import { create, list, read, TABLE } from '../../../../test/support/operations-under-test.js';
+import { create, list, read, TABLE } from '#operations-under-test';
+import { generateKey, LIVE_PREFIX, TEST_PREFIX } from '../../src/keys/format.js';
+import { describeError } from '../../src/process/logger.js';
+import { breakTable } from '../support/broken-table.js';
+import { BEGIN_FOR_LONG } from '../support/execute.js';
+import { message, oldToolCall, toolCall } from '../support/mcp.js';
 import {
   type Caller,
   createCaller,
@@ -14,9 +16,7 @@ import {
   startService,
   type TestService,
   type TestServiceOptions,
-} from '../../../../test/support/test-service.js';
-import { generateKey, LIVE_PREFIX, TEST_PREFIX } from '../../src/keys/format.js';
-import { describeError } from '../../src/process/logger.js';
+} from '../support/test-service.js';
 
 interface Line {
   readonly level: number;

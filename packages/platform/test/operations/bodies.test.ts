@@ -1,15 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
-import { bodyOf, existingPath, readPathParameters } from '../../../../test/support/document-requests.js';
-import { type Input, PROTOCOL_NAMES, PROTOCOLS } from '../../../../test/support/every-protocol.js';
-import { createChecker, type ListedOperation } from '../../../../test/support/openapi-checker.js';
-import {
-  INSERT_EXAMPLES,
-  OTHER_TABLE,
-  REUSE_EXAMPLES,
-  resources,
-  TABLE,
-} from '../../../../test/support/operations-under-test.js';
-import { patient, post, useService } from '../../../../test/support/test-service.js';
+import { INSERT_EXAMPLES, OTHER_TABLE, REUSE_EXAMPLES, resources, TABLE } from '#operations-under-test';
+import { bodyOf, existingPath, readPathParameters } from '../support/document-requests.js';
+import { type Input, PROTOCOL_NAMES, PROTOCOLS } from '../support/every-protocol.js';
+import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
+import { patient, post, useService } from '../support/test-service.js';
 
 // What holds for the body of every operation, from the document alone.
 

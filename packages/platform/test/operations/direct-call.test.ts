@@ -1,7 +1,7 @@
 import { SCOPES, type Scope } from '@animal-store/definition/scopes';
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { list } from '../../../../test/support/operations-under-test.js';
+import { list } from '#operations-under-test';
 import { ApiError } from '../../src/errors/api-error.js';
 import { createProcedure, type OperationMeta, router } from '../../src/operations/builder.js';
 import { rejectOnce } from '../../src/operations/idempotency-key.js';

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { toolCall } from '../../../../test/support/mcp.js';
-import { list } from '../../../../test/support/operations-under-test.js';
-import { createCaller, startService } from '../../../../test/support/test-service.js';
+import { list } from '#operations-under-test';
 import { date, decimal, instant, text } from '../../src/operations/input.js';
+import { toolCall } from '../support/mcp.js';
+import { createCaller, startService } from '../support/test-service.js';
 
 interface TextSchema {
   readonly minLength: number;

@@ -1,6 +1,8 @@
 import { beforeAll, expect, test } from 'vitest';
-import { toolCall } from '../../../../test/support/mcp.js';
-import { appRouter, otherList } from '../../../../test/support/operations-under-test.js';
+import { appRouter, otherList } from '#operations-under-test';
+import { addSampleData } from '../../src/migrations/source.js';
+import { isPage, listOperations, type Operation } from '../../src/operations/list-operations.js';
+import { toolCall } from '../support/mcp.js';
 import {
   createCaller,
   createTestDatabase,
@@ -8,9 +10,7 @@ import {
   rpcPath,
   startService,
   useService,
-} from '../../../../test/support/test-service.js';
-import { addSampleData } from '../../src/migrations/source.js';
-import { isPage, listOperations, type Operation } from '../../src/operations/list-operations.js';
+} from '../support/test-service.js';
 
 // What holds for every list of the store, from the definitions alone: a list that is added is tested by itself.
 

@@ -1,5 +1,4 @@
 import { beforeEach, expect, test } from 'vitest';
-import { toolCall } from '../../../../test/support/mcp.js';
 import {
   create,
   createItemStore,
@@ -8,10 +7,11 @@ import {
   itemSchema,
   list,
   newItemSchema,
-} from '../../../../test/support/operations-under-test.js';
-import { type Caller, post, untilServed, useService } from '../../../../test/support/test-service.js';
+} from '#operations-under-test';
 import { createProcedure } from '../../src/operations/builder.js';
 import type { Resource } from '../../src/operations/resource.js';
+import { toolCall } from '../support/mcp.js';
+import { type Caller, post, untilServed, useService } from '../support/test-service.js';
 
 // What a .use() is called for, and that everything around it holds. What it throws: parity.test.ts.
 

@@ -1,13 +1,5 @@
 import { beforeAll, expect, inject, test } from 'vitest';
 import { z } from 'zod';
-import {
-  existingPath,
-  expectInvalidIdsRejected,
-  expectUnstorableBodiesRejected,
-  ordinaryInit,
-} from '../../../../test/support/document-requests.js';
-import { createChecker, type ListedOperation } from '../../../../test/support/openapi-checker.js';
-import { post, rpcPath, useService } from '../../../../test/support/test-service.js';
 import type { Database } from '../../src/connections/client.js';
 import { readCode } from '../../src/connections/outage.js';
 import { ApiError } from '../../src/errors/api-error.js';
@@ -18,6 +10,14 @@ import type { Resource } from '../../src/operations/resource.js';
 import { createInsert } from '../../src/tables/inserts.js';
 import { createReads } from '../../src/tables/reads.js';
 import { table } from '../../src/tables/table.js';
+import {
+  existingPath,
+  expectInvalidIdsRejected,
+  expectUnstorableBodiesRejected,
+  ordinaryInit,
+} from '../support/document-requests.js';
+import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
+import { post, rpcPath, useService } from '../support/test-service.js';
 
 // Rentals of boats: a resource whose paths name what its items belong to.
 

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { create, list, resources, TEXT } from '../../../../test/support/operations-under-test.js';
-import { createCaller, post, rpcPath, startService } from '../../../../test/support/test-service.js';
+import { create, list, resources, TEXT } from '#operations-under-test';
 import { createProcedure } from '../../src/operations/builder.js';
 import { parseInput } from '../../src/operations/direct-call.js';
 import { fieldError, text } from '../../src/operations/input.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { createRouter, type Resource } from '../../src/operations/resource.js';
 import { type JsonSchema, toArgumentsSchema } from '../../src/protocols/mcp/schemas.js';
+import { createCaller, post, rpcPath, startService } from '../support/test-service.js';
 
 test('null for a member that may be left out is refused with words that say so, over both protocols', async () => {
   const service = await startService();

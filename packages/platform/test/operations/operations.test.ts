@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { expectMcpErrorBody } from '../../../../test/support/expect-error-body.js';
-import { oldToolCall, toolCall } from '../../../../test/support/mcp.js';
-import { createChecker } from '../../../../test/support/openapi-checker.js';
-import { list } from '../../../../test/support/operations-under-test.js';
-import { type Caller, post, useService } from '../../../../test/support/test-service.js';
+import { list } from '#operations-under-test';
 import { createProcedure, type OperationMeta } from '../../src/operations/builder.js';
 import { INPUT_ERROR, integer } from '../../src/operations/input.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { createRouter, type Resource } from '../../src/operations/resource.js';
+import { expectMcpErrorBody } from '../support/expect-error-body.js';
+import { oldToolCall, toolCall } from '../support/mcp.js';
+import { createChecker } from '../support/openapi-checker.js';
+import { type Caller, post, useService } from '../support/test-service.js';
 
 type Method = OperationMeta['openapi']['method'];
 

@@ -1,14 +1,7 @@
 import { ERRORS } from '@animal-store/definition/errors';
 import { afterAll, expect, inject, test } from 'vitest';
 import { z } from 'zod';
-import {
-  expectInvalidIdsRejected,
-  expectUnstorableBodiesRejected,
-} from '../../../../test/support/document-requests.js';
-import { message, toolCall } from '../../../../test/support/mcp.js';
-import { createChecker } from '../../../../test/support/openapi-checker.js';
-import { create, read } from '../../../../test/support/operations-under-test.js';
-import { createCaller, post, startService, untilServed } from '../../../../test/support/test-service.js';
+import { create, read } from '#operations-under-test';
 import type { Database } from '../../src/connections/client.js';
 import { readCode } from '../../src/connections/outage.js';
 import { ApiError, type ErrorCode } from '../../src/errors/api-error.js';
@@ -21,6 +14,10 @@ import { createInsert } from '../../src/tables/inserts.js';
 import { createReads } from '../../src/tables/reads.js';
 import { table } from '../../src/tables/table.js';
 import { createTransactions } from '../../src/tables/transactions.js';
+import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from '../support/document-requests.js';
+import { message, toolCall } from '../support/mcp.js';
+import { createChecker } from '../support/openapi-checker.js';
+import { createCaller, post, startService, untilServed } from '../support/test-service.js';
 
 // A whole resource. As part of the service, each section is a file of src/toys/.
 

@@ -1,8 +1,8 @@
 import { SCOPES } from '@animal-store/definition/scopes';
 import { expect, test } from 'vitest';
-import { deprecated } from '../../../../test/support/deprecated-operation.js';
-import { oldToolCall, toolCall } from '../../../../test/support/mcp.js';
-import { create, list, resources } from '../../../../test/support/operations-under-test.js';
+import { create, list, resources } from '#operations-under-test';
+import { deprecated } from '../store/deprecated.js';
+import { oldToolCall, toolCall } from '../support/mcp.js';
 import {
   type Caller,
   createCaller,
@@ -11,7 +11,7 @@ import {
   startService,
   type TestService,
   useService,
-} from '../../../../test/support/test-service.js';
+} from '../support/test-service.js';
 
 const DAY_MS = 86_400_000;
 const NOW = Date.parse('2026-03-01T12:00:00.250Z');

@@ -1,6 +1,6 @@
 import { SCOPES } from '@animal-store/definition/scopes';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { create, list } from '../../../../test/support/operations-under-test.js';
+import { create, list } from '#operations-under-test';
 import {
   type Caller,
   createCaller,
@@ -8,7 +8,7 @@ import {
   startService,
   type TestService,
   useService,
-} from '../../../../test/support/test-service.js';
+} from '../support/test-service.js';
 
 /** Another node on the same database */
 let other: TestService;

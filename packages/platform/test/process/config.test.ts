@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createTemporaryFolder } from '../../../../test/support/temporary-folder.js';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { readConfig, toLocalUrl, VARIABLES } from '../../src/process/config.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 /** Reads variables as Node.js 24 on Linux does, unless other versions and platforms are given. */
 const readWith = (
@@ -20,7 +20,7 @@ test('an empty environment yields the documented defaults', () => {
     host: '127.0.0.1',
     metricsPort: undefined,
     appEnv: 'development',
-    keyPrefix: 'as_test_',
+    keyPrefix: 'ps_test_',
     databaseUrl: undefined,
     ignoredParameters: [],
     redisUrls: [],
@@ -63,7 +63,7 @@ test('every variable is read', () => {
     host: '::',
     metricsPort: 9464,
     appEnv: 'production',
-    keyPrefix: 'as_live_',
+    keyPrefix: 'ps_live_',
     databaseUrl: 'postgresql://user:secret@db/store',
     ignoredParameters: [],
     redisUrls: ['redis://a:6379', 'rediss://b:6380'],
@@ -84,8 +84,8 @@ test('every variable is read', () => {
 
 test('only production issues live keys', () => {
   const DATABASE_URL = 'postgres://db/store';
-  expect(readConfig({ APP_ENV: 'staging', DATABASE_URL }).keyPrefix).toBe('as_test_');
-  expect(readConfig({ APP_ENV: 'production', DATABASE_URL }).keyPrefix).toBe('as_live_');
+  expect(readConfig({ APP_ENV: 'staging', DATABASE_URL }).keyPrefix).toBe('ps_test_');
+  expect(readConfig({ APP_ENV: 'production', DATABASE_URL }).keyPrefix).toBe('ps_live_');
 });
 
 test.each([

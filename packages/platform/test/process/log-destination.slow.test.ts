@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { readFile, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { freePort } from '../../../../test/support/free-port.js';
-import { list } from '../../../../test/support/operations-under-test.js';
-import { type Program, runCommand, runKeys, UNREACHED_LIMITS } from '../../../../test/support/process.js';
-import { hasProgram, reportMissing } from '../../../../test/support/programs.js';
-import { createTemporaryFolder } from '../../../../test/support/temporary-folder.js';
-import { createCaller, createTestDatabase } from '../../../../test/support/test-service.js';
-import { until } from '../../../../test/support/until.js';
+import { list } from '#operations-under-test';
+import { freePort } from '../support/free-port.js';
+import { type Program, runCommand, runKeys, UNREACHED_LIMITS } from '../support/process.js';
+import { hasProgram, reportMissing } from '../support/programs.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createCaller, createTestDatabase } from '../support/test-service.js';
+import { until } from '../support/until.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -41,7 +41,7 @@ async function startService(redirect: (command: string, folder: string) => strin
   });
   const countLost = async () => {
     const text = await fetch(`http://127.0.0.1:${port}/metrics`).then((response) => response.text());
-    return Number(/^animal_store_log_lines_lost_total (\d+)$/m.exec(text)?.[1]);
+    return Number(/^parcel_store_log_lines_lost_total (\d+)$/m.exec(text)?.[1]);
   };
   /** Requests of which every one has to be answered, with lines as long as they can be, until a condition holds */
   const load = async (isEnough: () => Promise<boolean>) => {

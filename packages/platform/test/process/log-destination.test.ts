@@ -2,16 +2,18 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../../../test/support/free-port.js';
-import { list } from '../../../../test/support/operations-under-test.js';
+import { list } from '#operations-under-test';
+import { freePort } from '../support/free-port.js';
 import {
+  builtModule,
   type Environment,
   type Program,
+  programOf,
   type RunOptions,
   runNode,
-} from '../../../../test/support/process.js';
-import { setUpServiceProcesses, stop, untilReady } from '../../../../test/support/service-processes.js';
-import { createCaller, createTestDatabase } from '../../../../test/support/test-service.js';
+} from '../support/process.js';
+import { setUpServiceProcesses, stop, untilReady } from '../support/service-processes.js';
+import { createCaller, createTestDatabase } from '../support/test-service.js';
 
 const processes = setUpServiceProcesses();
 
@@ -19,7 +21,7 @@ const LINES = 60_000;
 
 /** Writes more lines than may wait, says on standard error that it has, and ends when it gets SIGTERM. */
 const FLOOD = `
-  import { openLogDestination } from './packages/platform/dist/process/log-destination.js';
+  import { openLogDestination } from '${builtModule('process/log-destination.js')}';
   const log = openLogDestination({
     minLength: 32768,
     onRecovery: ({ lost, reason }) => log.write(JSON.stringify({ lost, reason }) + '\\n'),
@@ -92,10 +94,10 @@ const environments: [string, () => Promise<Environment>][] = [
 /** Starts a service whose standard output cannot be seen, and waits until it serves. */
 async function startUnseen(environment: Environment, options: RunOptions = {}) {
   const port = await freePort();
-  const service = runNode(['dist/main.js'], { ...environment, PORT: String(port) }, undefined, options);
+  const service = runNode([programOf('main')], { ...environment, PORT: String(port) }, undefined, options);
   processes.programs.push(service);
   service.child.stdout?.destroy();
-  const call = createCaller({ url: `http://127.0.0.1:${port}`, key: 'as_test_none' });
+  const call = createCaller({ url: `http://127.0.0.1:${port}`, key: 'ps_test_none' });
   await expect
     .poll(async () => (await call('/health/ready').catch(() => undefined))?.status, { timeout: 30_000 })
     .toBe(200);

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { list } from '../../../../test/support/operations-under-test.js';
-import { runNode } from '../../../../test/support/process.js';
+import { list } from '#operations-under-test';
 import { generateKey, TEST_PREFIX } from '../../src/keys/format.js';
 import { formatMessage } from '../../src/process/logger.js';
+import { builtModule, runNode } from '../support/process.js';
 
 const request = { msg: 'request', method: 'GET', status: 200, durationMs: 3.7 };
 
@@ -32,7 +32,7 @@ test('in development a line that is no request names the request that it belongs
 
 /** What the process of a service would write, from the message of an error to a member of an object. */
 const SCRIPT = `
-  import { createLogger } from './packages/platform/dist/process/logger.js';
+  import { createLogger } from '${builtModule('process/logger.js')}';
   const { log, close } = await createLogger({ appEnv: process.env.APP_ENV, logLevel: 'info' });
   const { KEY } = process.env;
   const cause = Object.assign(new Error('cause: ' + KEY), { where: KEY });

@@ -1,27 +1,18 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import {
-  type BreakingRelay,
-  INTRUSIONS,
-  MOMENTS,
-  startBreakingRelay,
-} from '../../../../test/support/breaking-relay.js';
-import {
-  type Certificates,
-  canCreateCertificates,
-  createCertificates,
-} from '../../../../test/support/certificates.js';
-import { freePort } from '../../../../test/support/free-port.js';
-import { list } from '../../../../test/support/operations-under-test.js';
-import { type Program, runKeys, UNREACHED_LIMITS, untilListening } from '../../../../test/support/process.js';
-import { canStartRedis } from '../../../../test/support/redis.js';
-import { setUpServiceProcesses } from '../../../../test/support/service-processes.js';
-import { createTemporaryFolder } from '../../../../test/support/temporary-folder.js';
-import { createCaller, createTestDatabase } from '../../../../test/support/test-service.js';
-import { until } from '../../../../test/support/until.js';
+import { list } from '#operations-under-test';
 import { closeAll, node, onClose, server } from '../../../limits/test/support/limiter-nodes.js';
 import { startCluster } from '../../../limits/test/support/redis-cluster.js';
 import { PRIMARY_NAME, startSentinels } from '../../../limits/test/support/redis-sentinel.js';
+import { type BreakingRelay, INTRUSIONS, MOMENTS, startBreakingRelay } from '../support/breaking-relay.js';
+import { type Certificates, canCreateCertificates, createCertificates } from '../support/certificates.js';
+import { freePort } from '../support/free-port.js';
+import { type Program, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
+import { canStartRedis } from '../support/redis.js';
+import { setUpServiceProcesses } from '../support/service-processes.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createCaller, createTestDatabase } from '../support/test-service.js';
+import { until } from '../support/until.js';
 
 const hasRedis = canStartRedis();
 const isPossible = hasRedis && canCreateCertificates();

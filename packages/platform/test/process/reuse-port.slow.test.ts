@@ -1,17 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test, vi } from 'vitest';
-import { freePort } from '../../../../test/support/free-port.js';
-import { list } from '../../../../test/support/operations-under-test.js';
+import { list } from '#operations-under-test';
+import { freePort } from '../support/free-port.js';
 import {
   type Environment,
   type Program,
+  programOf,
   runCommand,
   runKeys,
   untilListening,
-} from '../../../../test/support/process.js';
-import { findRedis } from '../../../../test/support/redis.js';
-import { setUpServiceProcesses } from '../../../../test/support/service-processes.js';
-import { createCaller, createTestDatabase } from '../../../../test/support/test-service.js';
+} from '../support/process.js';
+import { findRedis } from '../support/redis.js';
+import { setUpServiceProcesses } from '../support/service-processes.js';
+import { createCaller, createTestDatabase } from '../support/test-service.js';
 
 const redis = await findRedis();
 const { programs, start } = setUpServiceProcesses();
@@ -44,7 +45,7 @@ async function prepare() {
 
 /** Starts the service on the Node.js that can share ports. */
 function startOnNewer(environment: Environment): Program {
-  const program = runCommand(node ?? '', ['dist/main.js'], environment);
+  const program = runCommand(node ?? '', [programOf('main')], environment);
   programs.push(program);
   return program;
 }

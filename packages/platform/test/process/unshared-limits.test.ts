@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { setUpServiceProcesses } from '../../../../test/support/service-processes.js';
-import { createTestDatabase } from '../../../../test/support/test-service.js';
 import { describeUnsharedLimits } from '../../src/process/unshared-limits.js';
+import { setUpServiceProcesses } from '../support/service-processes.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 const { start } = setUpServiceProcesses();
 const LINE = /one of several processes[^\n]*REDIS_URL/;

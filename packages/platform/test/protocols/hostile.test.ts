@@ -1,21 +1,12 @@
 import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { expectErrorBody } from '../../../../test/support/expect-error-body.js';
-import { createChecker } from '../../../../test/support/openapi-checker.js';
-import {
-  create,
-  list,
-  NUMBER,
-  newItem,
-  otherList,
-  read,
-  resources,
-  TEXT,
-} from '../../../../test/support/operations-under-test.js';
-import { exchange } from '../../../../test/support/raw-http.js';
-import { post, rpcPath, useService } from '../../../../test/support/test-service.js';
+import { create, list, NUMBER, newItem, otherList, read, resources, TEXT } from '#operations-under-test';
 import type { ErrorCode } from '../../src/errors/api-error.js';
 import { errorTable } from '../../src/errors/error-table.js';
+import { expectErrorBody } from '../support/expect-error-body.js';
+import { createChecker } from '../support/openapi-checker.js';
+import { exchange } from '../support/raw-http.js';
+import { post, rpcPath, useService } from '../support/test-service.js';
 
 const { document } = createChecker(resources);
 

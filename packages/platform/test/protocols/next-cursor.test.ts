@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
-import { INSERT_OTHERS, insertSql, list, otherList } from '../../../../test/support/operations-under-test.js';
-import { rpcPath, useService } from '../../../../test/support/test-service.js';
+import { INSERT_OTHERS, insertSql, list, otherList } from '#operations-under-test';
+import { rpcPath, useService } from '../support/test-service.js';
 
 const FIELD = 'x-next-cursor';
 const ITEMS = 4;

@@ -3,16 +3,16 @@ import { TRPCError } from '@trpc/server';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { expectErrorBody } from '../../../../test/support/expect-error-body.js';
-import { connectClient, MODE_NAMES, type Mode, toolCalls } from '../../../../test/support/mcp.js';
-import { createChecker } from '../../../../test/support/openapi-checker.js';
-import {
-  create,
-  INSERT_OTHERS,
-  list,
-  read,
-  resources,
-} from '../../../../test/support/operations-under-test.js';
+import { create, INSERT_OTHERS, list, read, resources } from '#operations-under-test';
+import { ApiError, type ErrorBody, type ErrorShape } from '../../src/errors/api-error.js';
+import { createProcedure, type OperationMeta } from '../../src/operations/builder.js';
+import { assignedId, fieldError, INPUT_ERROR, int64, text } from '../../src/operations/input.js';
+import { answerPage, pageInput, pageOutput } from '../../src/operations/pagination.js';
+import type { Resource } from '../../src/operations/resource.js';
+import { toToolError } from '../../src/protocols/mcp/advice.js';
+import { expectErrorBody } from '../support/expect-error-body.js';
+import { connectClient, MODE_NAMES, type Mode, toolCalls } from '../support/mcp.js';
+import { createChecker } from '../support/openapi-checker.js';
 import {
   type Caller,
   createCaller,
@@ -21,13 +21,7 @@ import {
   startService,
   type TestResponse,
   type TestService,
-} from '../../../../test/support/test-service.js';
-import { ApiError, type ErrorBody, type ErrorShape } from '../../src/errors/api-error.js';
-import { createProcedure, type OperationMeta } from '../../src/operations/builder.js';
-import { assignedId, fieldError, INPUT_ERROR, int64, text } from '../../src/operations/input.js';
-import { answerPage, pageInput, pageOutput } from '../../src/operations/pagination.js';
-import type { Resource } from '../../src/operations/resource.js';
-import { toToolError } from '../../src/protocols/mcp/advice.js';
+} from '../support/test-service.js';
 
 // A resource of its own, because the inputs below are about each kind of member that an operation can have.
 

@@ -1,9 +1,9 @@
 import { createTRPCUntypedClient, httpBatchStreamLink } from '@trpc/client';
 import { describe, expect, test } from 'vitest';
-import { create, list, newItem, read } from '../../../../test/support/operations-under-test.js';
-import { exchange } from '../../../../test/support/raw-http.js';
-import { startTcpProxy } from '../../../../test/support/tcp-proxy.js';
-import { createTestDatabase, startService, useService } from '../../../../test/support/test-service.js';
+import { create, list, newItem, read } from '#operations-under-test';
+import { exchange } from '../support/raw-http.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
+import { createTestDatabase, startService, useService } from '../support/test-service.js';
 
 const { service } = useService();
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { hold, untilAnswered, untilWaiting } from '../../../../test/support/hold.js';
-import { startService, type TestService, useService } from '../../../../test/support/test-service.js';
 import { createChange } from '../../src/tables/changes.js';
 import { table } from '../../src/tables/table.js';
 import { OPERATION_TIMEOUT_MS, withTimeout } from '../../src/timing/timeouts.js';
+import { hold, untilAnswered, untilWaiting } from '../support/hold.js';
+import { startService, type TestService, useService } from '../support/test-service.js';
 
 interface Room {
   readonly id: number;

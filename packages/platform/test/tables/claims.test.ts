@@ -1,9 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { compactSql } from '../../../../test/support/compact-sql.js';
-import { hold, untilAnswered, untilWaiting } from '../../../../test/support/hold.js';
-import { startService, useService } from '../../../../test/support/test-service.js';
 import { DatabaseOutage } from '../../src/connections/outage.js';
 import { createInSchema } from '../../src/connections/schema-name.js';
 import { claimSql } from '../../src/tables/claim-statement.js';
@@ -12,6 +9,9 @@ import type { IdempotencyKey } from '../../src/tables/idempotency.js';
 import type { Insert } from '../../src/tables/inserts.js';
 import { table } from '../../src/tables/table.js';
 import { OPERATION_TIMEOUT_MS, withTimeout } from '../../src/timing/timeouts.js';
+import { compactSql } from '../support/compact-sql.js';
+import { hold, untilAnswered, untilWaiting } from '../support/hold.js';
+import { startService, useService } from '../support/test-service.js';
 
 interface Ticket {
   readonly id: number;

@@ -1,16 +1,10 @@
 import pg from 'pg';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { execute } from '../../../../test/support/execute.js';
-import { toolCall } from '../../../../test/support/mcp.js';
-import {
-  create as createOperation,
-  insertSql,
-  list,
-  newItem,
-  TABLE,
-} from '../../../../test/support/operations-under-test.js';
-import { PostgresServer } from '../../../../test/support/postgres-server.js';
-import { run, runKeys, UNREACHED_LIMITS, untilListening } from '../../../../test/support/process.js';
+import { create as createOperation, insertSql, list, newItem, TABLE } from '#operations-under-test';
+import { execute } from '../support/execute.js';
+import { toolCall } from '../support/mcp.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import { run, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
 import {
   type Caller,
   createCaller,
@@ -18,8 +12,8 @@ import {
   post,
   rpcPath,
   type TestResponse,
-} from '../../../../test/support/test-service.js';
-import { closeNodes, startNode } from '../../../../test/support/two-nodes.js';
+} from '../support/test-service.js';
+import { closeNodes, startNode } from '../support/two-nodes.js';
 
 afterAll(closeNodes);
 

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { create, insertSql, list, TABLE } from '../../../../test/support/operations-under-test.js';
+import { create, insertSql, list, TABLE } from '#operations-under-test';
 import {
   type Caller,
   createCaller,
@@ -8,7 +8,7 @@ import {
   startService,
   type TestService,
   untilServed,
-} from '../../../../test/support/test-service.js';
+} from '../support/test-service.js';
 
 let service: TestService;
 let call: Caller;

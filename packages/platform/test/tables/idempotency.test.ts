@@ -1,8 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { BEGIN_FOR_LONG, execute } from '../../../../test/support/execute.js';
-import { holdCreate } from '../../../../test/support/hold-create.js';
-import { toolCall } from '../../../../test/support/mcp.js';
 import {
   create,
   createItemStore,
@@ -15,11 +12,14 @@ import {
   resources,
   TABLE,
   TEXT,
-} from '../../../../test/support/operations-under-test.js';
-import { post, type TestResponse, useService } from '../../../../test/support/test-service.js';
+} from '#operations-under-test';
 import { createProcedure } from '../../src/operations/builder.js';
 import type { Resource } from '../../src/operations/resource.js';
 import { deleteExpiredCreates, deleteExpiredSql } from '../../src/tables/idempotency.js';
+import { BEGIN_FOR_LONG, execute } from '../support/execute.js';
+import { holdCreate } from '../support/hold-create.js';
+import { toolCall } from '../support/mcp.js';
+import { post, type TestResponse, useService } from '../support/test-service.js';
 
 /** A second operation that takes an Idempotency-Key, with the same input as the create. */
 const createTwin = createProcedure<{ readonly twins: ItemStore }>()

@@ -1,18 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, inject, test, vi } from 'vitest';
-import {
-  create,
-  insertSql,
-  list,
-  newItem,
-  newItemSchema,
-  TABLE,
-  TEXT,
-} from '../../../../test/support/operations-under-test.js';
-import { post, type TestResponse, useService } from '../../../../test/support/test-service.js';
+import { create, insertSql, list, newItem, newItemSchema, TABLE, TEXT } from '#operations-under-test';
 import { createInsert } from '../../src/tables/inserts.js';
 import { table } from '../../src/tables/table.js';
 import { OPERATION_TIMEOUT_MS } from '../../src/timing/timeouts.js';
+import { post, type TestResponse, useService } from '../support/test-service.js';
 
 const MOST_ATTEMPTS = 10;
 

@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { onEveryConnection } from '../../../../test/support/every-connection.js';
-import { execute } from '../../../../test/support/execute.js';
-import { explainPrepared } from '../../../../test/support/explain.js';
-import { create, insertSql, list, TABLE } from '../../../../test/support/operations-under-test.js';
-import { useService } from '../../../../test/support/test-service.js';
+import { create, insertSql, list, TABLE } from '#operations-under-test';
 import { createStatements } from '../../src/keys/statements.js';
+import { onEveryConnection } from '../support/every-connection.js';
+import { execute } from '../support/execute.js';
+import { explainPrepared } from '../support/explain.js';
+import { useService } from '../support/test-service.js';
 
 const { service } = useService();
 
@@ -134,7 +134,7 @@ test('a scrape of the metrics does not scan all keys', async () => {
   await execute(
     databaseUrl,
     `INSERT INTO api_keys (name, hash, hint, plan, banned_until, expires_at)
-     SELECT 'Key ' || n, sha256(n::text::bytea), 'as_test_0000', 'pro', expiry, expiry
+     SELECT 'Key ' || n, sha256(n::text::bytea), 'ps_test_0000', 'pro', expiry, expiry
      FROM (SELECT n, CASE WHEN n % 100 = 0 THEN now() + n * interval '1 h' END AS expiry
        FROM generate_series(1, 5000) AS n) AS keys`,
   );

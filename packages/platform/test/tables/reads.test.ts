@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { execute } from '../../../../test/support/execute.js';
-import { explainPrepared } from '../../../../test/support/explain.js';
-import { asService } from '../../../../test/support/service-role.js';
-import { createTestDatabase } from '../../../../test/support/test-service.js';
 import { type Database, openDatabase } from '../../src/connections/client.js';
 import { createInsert } from '../../src/tables/inserts.js';
 import { createReads } from '../../src/tables/reads.js';
 import { table } from '../../src/tables/table.js';
+import { execute } from '../support/execute.js';
+import { explainPrepared } from '../support/explain.js';
+import { asService } from '../support/service-role.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 interface NewRental {
   readonly boatId: number;

@@ -1,7 +1,7 @@
 import { expect, expectTypeOf, test } from 'vitest';
-import { execute } from '../../../../test/support/execute.js';
-import { createTestDatabase } from '../../../../test/support/test-service.js';
 import { type Table, table } from '../../src/tables/table.js';
+import { execute } from '../support/execute.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 interface NewToy {
   readonly name: string;

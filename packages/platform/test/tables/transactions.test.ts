@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { BEGIN_FOR_LONG, execute } from '../../../../test/support/execute.js';
-import { holdCreate } from '../../../../test/support/hold-create.js';
-import { post, untilServed, useService } from '../../../../test/support/test-service.js';
 import type { Database } from '../../src/connections/client.js';
 import { createProcedure } from '../../src/operations/builder.js';
 import { text } from '../../src/operations/input.js';
 import type { Resource } from '../../src/operations/resource.js';
 import type { IdempotencyKey } from '../../src/tables/idempotency.js';
 import { createTransactions, type Transaction } from '../../src/tables/transactions.js';
+import { BEGIN_FOR_LONG, execute } from '../support/execute.js';
+import { holdCreate } from '../support/hold-create.js';
+import { post, untilServed, useService } from '../support/test-service.js';
 
 const SETUP = `
   CREATE TABLE notes (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text, at timestamptz DEFAULT now());

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { REVISION } from '../../../../../test/support/mcp.js';
-import { create } from '../../../../../test/support/operations-under-test.js';
-import { startService, type TestService } from '../../../../../test/support/test-service.js';
+import { create } from '#operations-under-test';
+import { REVISION } from '../../support/mcp.js';
+import { startService, type TestService } from '../../support/test-service.js';
 
 let service: TestService;
 const errors: string[] = [];

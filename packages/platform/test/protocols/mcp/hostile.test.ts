@@ -1,24 +1,17 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { expectErrorBody } from '../../../../../test/support/expect-error-body.js';
-import { message, oldToolCall, REVISION, toolCall } from '../../../../../test/support/mcp.js';
-import {
-  create,
-  list,
-  newItem,
-  newItemSchema,
-  TABLE,
-  TEXT,
-} from '../../../../../test/support/operations-under-test.js';
+import { create, list, newItem, newItemSchema, TABLE, TEXT } from '#operations-under-test';
+import type { ErrorCode } from '../../../src/errors/api-error.js';
+import { errorTable } from '../../../src/errors/error-table.js';
+import { expectErrorBody } from '../../support/expect-error-body.js';
+import { message, oldToolCall, REVISION, toolCall } from '../../support/mcp.js';
 import {
   type Caller,
   createCaller,
   post,
   startService,
   type TestService,
-} from '../../../../../test/support/test-service.js';
-import type { ErrorCode } from '../../../src/errors/api-error.js';
-import { errorTable } from '../../../src/errors/error-table.js';
+} from '../../support/test-service.js';
 
 const SHOP = 'https://shop.example';
 /** JSON-RPC's errors, and those of the specification. */

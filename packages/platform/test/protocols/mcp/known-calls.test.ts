@@ -1,12 +1,12 @@
 import { channel } from 'node:diagnostics_channel';
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { deprecated } from '../../../../../test/support/deprecated-operation.js';
-import { oldToolCall, toolCall } from '../../../../../test/support/mcp.js';
-import { resources } from '../../../../../test/support/operations-under-test.js';
-import { createCaller, startService } from '../../../../../test/support/test-service.js';
+import { resources } from '#operations-under-test';
 import { UsageCounter } from '../../../src/usage/counter.js';
 import type { UsageStore } from '../../../src/usage/store.js';
+import { deprecated } from '../../store/deprecated.js';
+import { oldToolCall, toolCall } from '../../support/mcp.js';
+import { createCaller, startService } from '../../support/test-service.js';
 
 const { name, input } = deprecated;
 const base64 = `=?base64?${Buffer.from(name).toString('base64')}?=`;
@@ -28,8 +28,8 @@ test.each(CALLS)(
     const traced: unknown[] = [];
     const trace = (message: unknown) =>
       void traced.push((message as { report: { operation: string } }).report.operation);
-    channel('tracing:animal-store.request:asyncEnd').subscribe(trace);
-    onTestFinished(() => void channel('tracing:animal-store.request:asyncEnd').unsubscribe(trace));
+    channel('tracing:parcel-store.request:asyncEnd').subscribe(trace);
+    onTestFinished(() => void channel('tracing:parcel-store.request:asyncEnd').unsubscribe(trace));
     const now = () => Date.parse('2026-01-01');
     const usage = new UsageCounter({ store: {} as UsageStore, operations: [name], now, warn: () => {} });
     const count = vi.spyOn(usage, 'count');
@@ -50,7 +50,7 @@ test.each(CALLS)(
     expect(traced).toEqual([name]);
     const metrics = await (await fetch(`${service.url}/metrics`)).text();
     expect(metrics).toContain(
-      `animal_store_http_request_duration_seconds_count{operation="${name}",protocol="mcp",status="200"} 1`,
+      `parcel_store_http_request_duration_seconds_count{operation="${name}",protocol="mcp",status="200"} 1`,
     );
   },
 );

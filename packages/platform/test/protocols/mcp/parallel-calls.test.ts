@@ -2,9 +2,7 @@ import { Server } from '@modelcontextprotocol/server';
 import { pino } from 'pino';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
-import { message, toolCall } from '../../../../../test/support/mcp.js';
-import { list } from '../../../../../test/support/operations-under-test.js';
-import { createCaller, post, startService } from '../../../../../test/support/test-service.js';
+import { list } from '#operations-under-test';
 import { createProcedure } from '../../../src/operations/builder.js';
 import { INPUT_ERROR, int64 } from '../../../src/operations/input.js';
 import { listOperations } from '../../../src/operations/list-operations.js';
@@ -13,6 +11,8 @@ import { createContextFactory } from '../../../src/protocols/context.js';
 import type { Exchange } from '../../../src/protocols/mcp/call-tool.js';
 import { createPlainCalls } from '../../../src/protocols/mcp/plain-calls.js';
 import { createTools } from '../../../src/protocols/mcp/tools.js';
+import { message, toolCall } from '../../support/mcp.js';
+import { createCaller, post, startService } from '../../support/test-service.js';
 
 // All plain calls share one server of the SDK.
 

@@ -2,20 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { PerRequestHTTPServerTransport } from '@modelcontextprotocol/server';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { appRouter, create, list, resources } from '#operations-under-test';
+import { listOperations, type Operation } from '../../../src/operations/list-operations.js';
+import { UsageCounter } from '../../../src/usage/counter.js';
+import type { UsageStore } from '../../../src/usage/store.js';
 import {
   bodyOf,
   existingPath,
   readPathParameters,
   requiredParameters,
-} from '../../../../../test/support/document-requests.js';
-import { toolCall } from '../../../../../test/support/mcp.js';
-import { createChecker } from '../../../../../test/support/openapi-checker.js';
-import { appRouter, create, list, resources } from '../../../../../test/support/operations-under-test.js';
-import { createCaller, startService, type TestService } from '../../../../../test/support/test-service.js';
-import { until } from '../../../../../test/support/until.js';
-import { listOperations, type Operation } from '../../../src/operations/list-operations.js';
-import { UsageCounter } from '../../../src/usage/counter.js';
-import type { UsageStore } from '../../../src/usage/store.js';
+} from '../../support/document-requests.js';
+import { toolCall } from '../../support/mcp.js';
+import { createChecker } from '../../support/openapi-checker.js';
+import { createCaller, startService, type TestService } from '../../support/test-service.js';
+import { until } from '../../support/until.js';
 
 // A call whose name is in Base64 gets a server of its own, as the SDK asks for. That of a plain call must say the same.
 

@@ -1,15 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import {
-  connectClient,
-  MODE_NAMES,
-  type Mode,
-  toolCall,
-  toolCalls,
-} from '../../../../../test/support/mcp.js';
-import { create, list, newItem, TABLE, TEXT } from '../../../../../test/support/operations-under-test.js';
-import { useService } from '../../../../../test/support/test-service.js';
+import { create, list, newItem, TABLE, TEXT } from '#operations-under-test';
+import { connectClient, MODE_NAMES, type Mode, toolCall, toolCalls } from '../../support/mcp.js';
+import { useService } from '../../support/test-service.js';
 
 const { call, service } = useService();
 

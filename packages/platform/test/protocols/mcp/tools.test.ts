@@ -4,30 +4,14 @@ import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import {
-  connectClient,
-  MODE_NAMES,
-  message,
-  oldToolCall,
-  toolCall,
-  toolCalls,
-} from '../../../../../test/support/mcp.js';
-import {
-  create,
-  type Item,
-  list,
-  newItem,
-  otherList,
-  read,
-  resources,
-  TEXT,
-} from '../../../../../test/support/operations-under-test.js';
-import { createCaller, startService, useService } from '../../../../../test/support/test-service.js';
+import { create, type Item, list, newItem, otherList, read, resources, TEXT } from '#operations-under-test';
 import { errorTable } from '../../../src/errors/error-table.js';
 import { createProcedure } from '../../../src/operations/builder.js';
 import { listOperations } from '../../../src/operations/list-operations.js';
 import { createRouter, type Resource } from '../../../src/operations/resource.js';
 import { createTools } from '../../../src/protocols/mcp/tools.js';
+import { connectClient, MODE_NAMES, message, oldToolCall, toolCall, toolCalls } from '../../support/mcp.js';
+import { createCaller, startService, useService } from '../../support/test-service.js';
 
 const operations = listOperations(createRouter(resources));
 const ENTERPRISE = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000, expiresAt: null } as const;

@@ -1,0 +1,3 @@
+export const SCOPES = ['parcels:read', 'parcels:write', 'scans:read'] as const;
+
+export type Scope = (typeof SCOPES)[number];

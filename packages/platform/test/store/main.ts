@@ -1,0 +1,4 @@
+import { run } from '@animal-store/platform';
+import { resources } from './router.js';
+
+await run({ resources });

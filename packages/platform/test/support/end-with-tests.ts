@@ -1,0 +1,1 @@
+export { endWithTests } from '../../../limits/test/support/end-with-tests.js';

@@ -1,0 +1,1 @@
+export { freePort } from '../../../limits/test/support/free-port.js';

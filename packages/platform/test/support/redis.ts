@@ -1,0 +1,6 @@
+export {
+  canStartRedis,
+  findRedis,
+  RedisServer,
+  startRedis,
+} from '../../../limits/test/support/redis.js';

@@ -1,0 +1,192 @@
+import { execFileSync } from 'node:child_process';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { execute } from '../packages/platform/test/support/execute.js';
+import { toolCall } from '../packages/platform/test/support/mcp.js';
+import {
+  type Environment,
+  type Program,
+  runCommand,
+  untilListening,
+} from '../packages/platform/test/support/process.js';
+import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
+import { createCaller, createTestDatabase, post } from '../packages/platform/test/support/test-service.js';
+
+// The example store as somebody copies it: outside of the checkout, with the platform as a package that npm installs.
+
+const EXAMPLE = 'examples/another-store';
+/** In the order in which they need each other */
+const PACKAGES = ['batch-loader', 'http-server', 'limits', 'embedded-postgres', 'platform'];
+const TIMEOUT_MS = 300_000;
+const LATER = '1.1.0';
+const LATER_MIGRATION = '20990101000000_key_notes';
+/** Of the plan `trial` of the example */
+const TRIAL_PER_MINUTE = 30;
+
+let folder: string;
+let store: string;
+let tarballs: string[];
+const programs: Program[] = [];
+
+/** A newcomer's npm, without the settings and the mode that this run of tests hands on. */
+function npm(cwd: string, ...args: string[]): string {
+  const { NODE_ENV: _mode, ...env } = process.env;
+  const inherited = Object.entries(env).filter(([name]) => !/^npm_/i.test(name));
+  return execFileSync('npm', args, {
+    cwd,
+    env: Object.fromEntries(inherited),
+    encoding: 'utf8',
+    stdio: 'pipe',
+  });
+}
+
+const install = (cwd: string, ...packages: string[]) =>
+  npm(cwd, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', ...packages);
+
+/** Packs what a build has compiled. Resolves with the path of the file. */
+const pack = (path: string) =>
+  join(
+    folder,
+    npm(
+      resolve('.'),
+      'pack',
+      '--silent',
+      '--ignore-scripts',
+      '--pack-destination',
+      folder,
+      resolve(path),
+    ).trim(),
+  );
+
+/** A script of the store, as its README names them */
+function start(cwd: string, environment: Environment, script = ['start']): Program {
+  const program = runCommand('npm', ['run', '--silent', ...script], { PORT: '0', ...environment }, { cwd });
+  programs.push(program);
+  return program;
+}
+
+async function stop({ child, ended }: Program): Promise<void> {
+  child.kill('SIGTERM');
+  await ended;
+}
+
+beforeAll(async () => {
+  folder = await createTemporaryFolder();
+  store = join(folder, 'boatyard');
+  tarballs = PACKAGES.map((name) => pack(join('packages', name)));
+  const isOurs = (path: string) =>
+    !/(?:\/|^)(?:node_modules|dist|generated)(?:\/|$)/.test(path.slice(EXAMPLE.length));
+  await cp(EXAMPLE, store, { recursive: true, filter: isOurs });
+  install(store, ...tarballs);
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await Promise.all(programs.map(stop));
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('a copy of the example passes its own tests, and has all that the platform brings', {
+  timeout: TIMEOUT_MS,
+}, () => {
+  expect(npm(store, 'test')).toMatch(/Tests .*\d+ passed/);
+  expect(npm(store, 'run', '--silent', 'platform')).toBe(
+    'prisma/ has all that the installed platform brings.\n',
+  );
+});
+
+test('it starts, serves three protocols to a key that its command makes, and refuses the key at its limit', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const environment = { DATA_DIR: join(folder, 'data') };
+  const service = start(store, environment);
+  const url = await untilListening(service);
+  await service.until(/npm run keys -- --help/);
+  // It has neither guides nor a client, and no script for Prisma Studio.
+  expect(service.output()).not.toMatch(/client-|npm run studio|npm run storefront/);
+  const command = ['keys', '--', 'create', '--name', 'x', '--plan', 'trial', '--json'];
+  const issued = start(store, environment, command);
+  expect(await issued.ended, issued.output()).toBe(0);
+  const call = createCaller({ url, key: JSON.parse(issued.output()).key });
+
+  const created = await call('/v1/boats', post({ name: 'Grebe', metres: 8 }));
+  expect([created.status, created.body]).toEqual([
+    201,
+    { id: 1, name: 'Grebe', metres: 8, status: 'for_sale' },
+  ]);
+  const bought = await call('/trpc/buyBoat', post({ boatId: 1 }));
+  expect(bought.body.result.data).toEqual({ ...created.body, status: 'sold' });
+  const refused = await call('/mcp', toolCall('buyBoat', { boatId: 1 }));
+  expect(refused.body.result.structuredContent).toMatchObject({ code: 'boat_sold', status: 409 });
+
+  const statuses: number[] = [];
+  for (let sent = 3; sent <= TRIAL_PER_MINUTE; sent += 1) statuses.push((await call('/v1/boats')).status);
+  expect(statuses).toEqual([...Array(TRIAL_PER_MINUTE - 3).fill(200), 429]);
+
+  const page = await fetch(`${url}/docs`);
+  expect(await page.text()).toContain('<code>POST /boats/{boatId}/buy</code>');
+  for (const path of ['/docs/key', '/changelog', '/llms.txt', '/client.tgz'])
+    expect((await fetch(url + path)).status, path).toBe(404);
+  const catalogue = await (await fetch(`${url}/.well-known/api-catalog`)).text();
+  expect(catalogue).not.toContain('llms.txt');
+  await stop(service);
+});
+
+/** Packs the platform as a later version of it with one migration more. */
+async function packLater(): Promise<string> {
+  const later = join(folder, 'later');
+  const filter = (path: string) => !/\/(?:src|test|node_modules)$/.test(path);
+  await cp('packages/platform', later, { recursive: true, filter });
+  const manifest = JSON.parse(await readFile(join(later, 'package.json'), 'utf8'));
+  await writeFile(join(later, 'package.json'), JSON.stringify({ ...manifest, version: LATER }));
+  const migration = join(later, 'prisma/migrations', LATER_MIGRATION);
+  await mkdir(migration);
+  await writeFile(join(migration, 'migration.sql'), 'ALTER TABLE "api_keys" ADD COLUMN "note" TEXT;\n');
+  const models = join(later, 'prisma/platform.prisma');
+  const text = await readFile(models, 'utf8');
+  await writeFile(models, text.replace(/^ {2}owner .*$/m, '$&\n  note              String?'));
+  return pack(later);
+}
+
+test('the next version of the platform is an installation and a command: no merge, and the old process goes on', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const DATABASE_URL = await createTestDatabase('template0');
+  const environment = { DATABASE_URL };
+  const run = async (cwd: string, ...script: string[]) => {
+    const program = start(cwd, environment, script);
+    return [await program.ended, program.output()];
+  };
+  const [migrated] = await run(store, 'migrate');
+  expect(migrated).toBe(0);
+  const [, output] = await run(store, 'keys', '--', 'create', '--name', 'x', '--plan', 'standard', '--json');
+  const { key } = JSON.parse(String(output));
+  const old = start(store, environment);
+  const callOld = createCaller({ url: await untilListening(old), key });
+  const boat = (await callOld('/v1/boats', post({ name: 'Heron', metres: 6 }))).body;
+
+  const next = join(folder, 'next');
+  await cp(store, next, { recursive: true, verbatimSymlinks: true });
+  install(next, await packLater());
+  expect(await run(next, 'start')).toEqual([
+    1,
+    expect.stringMatching(`lacks 1 .*${LATER_MIGRATION}.*npm run platform`),
+  ]);
+  expect(await run(next, 'migrate')).toEqual([1, expect.stringContaining('npm run platform')]);
+  const [code, written] = await run(next, 'platform');
+  expect(code, String(written)).toBe(0);
+  expect(String(written)).toContain(
+    `wrote prisma/migrations/${LATER_MIGRATION}\nwrote prisma/platform.prisma\n`,
+  );
+  expect(await run(next, 'start')).toEqual([
+    1,
+    expect.stringMatching(`lacks 1 .*${LATER_MIGRATION}.*npm run migrate`),
+  ]);
+  expect(await run(next, 'migrate')).toEqual([0, `applied ${LATER_MIGRATION}\n`]);
+
+  const callNew = createCaller({ url: await untilListening(start(next, environment)), key });
+  expect((await callNew('/v1/boats')).body).toEqual([boat]);
+  const second = (await callOld('/v1/boats', post({ name: 'Tern', metres: 5 }))).body;
+  expect((await callNew(`/v1/boats/${second.id}/buy`, post({}))).status).toBe(200);
+  expect((await callOld(`/v1/boats/${second.id}/buy`, post({}))).body.code).toBe('boat_sold');
+  expect(await execute(DATABASE_URL, 'SELECT name, note FROM api_keys')).toEqual([{ name: 'x', note: null }]);
+});

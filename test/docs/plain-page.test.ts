@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { renderPlainPage } from '../../packages/platform/src/docs/plain-page.js';
+
+interface Operation {
+  readonly operationId: string;
+  readonly parameters?: readonly { readonly name: string }[];
+  readonly responses: object;
+}
+
+const document = JSON.parse(readFileSync('docs/openapi.json', 'utf8'));
+const page = renderPlainPage(document);
+
+test('a page without scripts has every operation, parameter, answer and schema of the document', () => {
+  expect(page).not.toMatch(/<script/i);
+  expect(page).toContain(`<h1>${document.info.title}</h1>`);
+  let operations = 0;
+  for (const [path, item] of Object.entries<Record<string, Operation>>(document.paths)) {
+    for (const [method, { operationId, parameters = [], responses }] of Object.entries(item)) {
+      operations += 1;
+      const [, section = ''] = page.split(`<h3 id="${operationId}"><code>${method.toUpperCase()} ${path}`);
+      const [own = ''] = section.split('<h3');
+      for (const { name } of parameters) expect(own).toContain(`<code>${name} (`);
+      for (const status of Object.keys(responses)) expect(own).toContain(`<code>${status}</code>`);
+    }
+  }
+  expect(operations).toBeGreaterThan(3);
+  for (const name of Object.keys(document.components.schemas)) expect(page).toContain(`id="schema-${name}"`);
+});
+
+test('every link within the page leads somewhere', () => {
+  const targets = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
+  expect(targets.length).toBeGreaterThan(5);
+  expect(targets.filter((id) => !page.includes(`id="${id}"`))).toEqual([]);
+});
+
+test('what a store writes into its document stays text', () => {
+  const info = { title: '<b>Boats</b> & "more"', version: '1', description: '</p><script>alert(1)</script>' };
+  const odd = renderPlainPage({ openapi: '3.1.0', info });
+  expect(odd).toContain('<h1>&lt;b&gt;Boats&lt;/b&gt; &amp; &quot;more&quot;</h1>');
+  expect(odd).not.toContain('<script');
+});

@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { KEYS_GRANTS, READ_GRANTS, SERVICE_GRANTS } from '../packages/platform/src/migrations/grants.js';
+
+test('the document has the grants that the command applies', () => {
+  const rows = [
+    ...readFileSync('docs/database.md', 'utf8').matchAll(
+      /^\| `(\w+)` \| ([A-Z, ]+) \|[^|]*\|([A-Z, ]+)\|([^|]*)\|$/gm,
+    ),
+  ];
+  const service = rows.map(([, table = '', privileges = '']) => [table, privileges.split(', ')]);
+  expect(Object.fromEntries(service)).toEqual(SERVICE_GRANTS);
+  const keys = rows.flatMap(([, table = '', , privileges = '']) =>
+    privileges.trim() === '' ? [] : [[table, privileges.trim().split(', ')]],
+  );
+  expect(Object.fromEntries(keys)).toEqual(KEYS_GRANTS);
+  const readable = rows.filter(([, , , , analyst = '']) => analyst.trim().startsWith('SELECT'));
+  expect(readable.map(([, table]) => table).sort()).toEqual(Object.keys(READ_GRANTS).sort());
+});

@@ -1,1 +1,0 @@
-export { endWithTests } from '../../packages/limits/test/support/end-with-tests.js';

@@ -1,1 +1,0 @@
-export { freePort } from '../../packages/limits/test/support/free-port.js';

@@ -1,6 +1,0 @@
-export {
-  hasProgram,
-  isOnPath,
-  MISSING_FOLDER,
-  reportMissing,
-} from '../../packages/limits/test/support/programs.js';

@@ -1,6 +1,0 @@
-export {
-  canStartRedis,
-  findRedis,
-  RedisServer,
-  startRedis,
-} from '../../packages/limits/test/support/redis.js';

@@ -1,1 +1,0 @@
-export { until } from '../../packages/limits/test/support/until.js';
