@@ -1,15 +1,21 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTRPCClient, httpBatchLink } from '@trpc/client';
 import { afterAll, expect, test } from 'vitest';
 import type { AppRouter } from '../src/router.js';
 
-// The service as it is started, with a PostgreSQL and a key of its own
+// The service as it is started. Run as root, its PostgreSQL is another account, which has to be able to enter.
 const folder = mkdtempSync('/tmp/boatyard-');
+chmodSync(folder, 0o711);
 const env = { ...process.env, DATA_DIR: join(folder, 'data'), PORT: '0' };
 const service = spawn(process.execPath, ['dist/main.js'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
 const ended = new Promise((resolve) => service.once('exit', resolve));
+afterAll(async () => {
+  service.kill();
+  await ended;
+  rmSync(folder, { recursive: true });
+});
 const [, key, url] = await new Promise<string[]>((resolve, reject) => {
   let output = '';
   service.stdout.on('data', (chunk) => {
@@ -18,11 +24,6 @@ const [, key, url] = await new Promise<string[]>((resolve, reject) => {
     if (found) resolve(found);
   });
   void ended.then(() => reject(new Error(output)));
-});
-afterAll(async () => {
-  service.kill();
-  await ended;
-  rmSync(folder, { recursive: true });
 });
 
 const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };

@@ -12,6 +12,7 @@ import { createKeyStore } from './keys/store.js';
 import { checkSchema } from './migrations/grants.js';
 import { addSampleData, type DatabaseSource, openSource } from './migrations/source.js';
 import { buildProbeServer } from './monitoring/probes.js';
+import { checkIdentity } from './operations/identity.js';
 import type { Resource } from './operations/resource.js';
 import { type Config, readConfig, toLocalUrl } from './process/config.js';
 import { forgetAddress, recordAddress } from './process/development-address.js';
@@ -46,6 +47,7 @@ export async function run(store: Store): Promise<never> {
     const notices = loadEnvironmentFile();
     const shutdown = waitForShutdown();
     const config = readConfig(process.env, process, notices);
+    checkIdentity(store.resources);
     const output = await createLogger(config);
     const unshared = describeUnsharedLimits(config.redisUrls, process.env) ?? [];
     for (const notice of notices.concat(unshared)) output.log.warn(notice);

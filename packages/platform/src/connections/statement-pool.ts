@@ -102,7 +102,9 @@ export function createStatementPool(
       for (const statement of statements) {
         const { name, text } = statement;
         if ((checked.get(name)?.text ?? text) !== text)
-          throw new TypeError(`Two statements are named ${name}`);
+          throw new TypeError(
+            `Two statements are named ${name}: a table has one createReads, createInsert and createChange, whose rules know what is given.`,
+          );
         checked.set(name, statement);
       }
     },

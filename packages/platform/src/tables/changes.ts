@@ -17,7 +17,8 @@ export interface ChangeRules<Field extends string, Refusal extends string, Condi
   readonly conditions?: Conditions;
   /**
    * For each reason to refuse a change, SQL for what its error names, or NULL where it does not apply. The first that applies
-   * counts. It knows the row as `seen` and the change as `given`, whose members that are left out are NULL. It sees the row
+   * counts. It knows the row as `seen` and the change as `given`, whose members that are left out are NULL: one that concerns
+   * only some changes says which, as in `given.status = 'sold' AND seen.status = 'sold'`. It sees the row
    * as it is now, and other tables as when the statement began: whatever decides has to change the row, too.
    */
   readonly refusals: Readonly<Record<Refusal, string>>;

@@ -1,0 +1,25 @@
+import { IDENTITY } from '@animal-store/definition/identity';
+import { OperatorError } from '../errors/operator-error.js';
+import { listOperations } from './list-operations.js';
+import { createRouter, type Resource } from './resource.js';
+
+/**
+ * Looks whether what the identity names is there, because its types cannot.
+ *
+ * @throws OperatorError naming the member that is not
+ */
+export function checkIdentity(resources: readonly Resource[]): void {
+  const { mainOperation, mainPath, mainTable, grants } = IDENTITY;
+  const operations = listOperations(createRouter(resources));
+  const main = operations.find(({ name }) => name === mainOperation);
+  const problem =
+    main === undefined
+      ? `mainOperation is ${mainOperation}, and the operations are ${operations.map(({ name }) => name).join(', ')}`
+      : main.path !== mainPath
+        ? `mainPath is ${mainPath}, and the path of ${mainOperation} is ${main.path}`
+        : !Object.hasOwn(grants, mainTable)
+          ? `mainTable is ${mainTable}, and grants are for ${Object.keys(grants).join(', ')}`
+          : undefined;
+  if (problem !== undefined)
+    throw new OperatorError(`In identity.ts of the definition, ${problem}: correct it.`);
+}
