@@ -127,6 +127,8 @@ export type KeyLimit = {
   remaining: number;
   /** When the window ends, rounded up to a second (RFC 3339, UTC) */
   resetsAt: string;
+  /** Whether all keys of the same customer count together, each by its own limits */
+  shared: boolean;
 };
 
 /** How often an API key has called an operation on a day */

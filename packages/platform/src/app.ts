@@ -97,13 +97,13 @@ export async function buildApp(options: AppOptions) {
   if (hasProbes) registerProbes(app, probes);
   registerApiCatalog(app, { publicUrl, statusPath: hasProbes ? READY_PATH : undefined });
   await registerDocs(app, () => options.buildDocument(publicUrl()));
-  const { stores, revokeKey, anonymousPerMinute, canRehearse, corsOrigins } = options;
+  const { stores, revokeKey, anonymousPerMinute, limitsPer, canRehearse, corsOrigins } = options;
   const cors = { corsOrigins, exposedHeaders: fieldNames };
   const checks = {
     ...{ authenticator, limiter, bans, usage, metrics, overload },
-    ...{ anonymousPerMinute, canRehearse, publicUrl, now, ...cors },
+    ...{ anonymousPerMinute, limitsPer, canRehearse, publicUrl, now, ...cors },
   };
-  const context = { operations, stores, revokeKey, now };
+  const context = { operations, stores, revokeKey, limitsPer, now };
   const rest = async (scope: FastifyInstance) => {
     const corsMethods = operations.map(({ method }) => method);
     await registerAdmission(scope, { ...checks, corsMethods, protocol: 'rest' });

@@ -81,7 +81,7 @@ function createFacts({ name, hint, plan, scopes, createdAt, expiresAt }) {
   return create('dl', {}, ...cells);
 }
 
-function createGauge({ window, limit, remaining, resetsAt }) {
+function createGauge({ window, limit, remaining, resetsAt, shared }) {
   const left = `${format(remaining)} of ${format(limit)} left`;
   const gauge = {
     ...{ className: 'gauge', role: 'meter', ariaLabel: `Left this ${window}`, ariaValueText: left },
@@ -93,7 +93,11 @@ function createGauge({ window, limit, remaining, resetsAt }) {
     create('small', {}, `This ${window}`),
     create('strong', {}, left),
     create('div', gauge, create('div', { style: `width: ${(remaining / limit) * 100}%` })),
-    create('small', {}, `${remaining === 0 ? 'Used up. ' : ''}Resets at ${formatTime(resetsAt)}`),
+    create(
+      'small',
+      {},
+      `${remaining === 0 ? 'Used up. ' : ''}${shared ? 'Shared by all your keys. ' : ''}Resets at ${formatTime(resetsAt)}`,
+    ),
   );
 }
 

@@ -169,10 +169,10 @@ async function announceKey(
   apiKey: ApiKey,
   cost: number,
   reply: FastifyReply,
-  { limiter, now }: ProtocolOptions,
+  { limiter, limitsPer, now }: ProtocolOptions,
 ): Promise<void> {
   announceExpiry(apiKey, reply, now());
-  reply.headers(limitHeaders(await limiter.read(toSubject(apiKey), cost)));
+  reply.headers(limitHeaders(await limiter.read(toSubject(apiKey, limitsPer), cost)));
 }
 
 /** The error that the client asks for; undefined if each call of the request responds with it instead. */

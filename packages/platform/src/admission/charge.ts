@@ -1,6 +1,6 @@
 import type { Limiter, RateLimitResult, Subject } from '@animal-store/limits';
 import type { FastifyRequest } from 'fastify';
-import { limitsOf } from '../contract/plans.js';
+import { type LimitsPer, limitsOf } from '../contract/plans.js';
 import { type ApiError, tooManyRequests } from '../errors/api-error.js';
 import type { ApiKey } from '../keys/api-key.js';
 import type { Bans } from '../keys/bans.js';
@@ -13,6 +13,8 @@ const MAX_RETRY_AFTER_SECONDS = 24 * 86_400;
 
 export interface LimitCheckOptions {
   readonly limiter: Limiter;
+  /** Whether the keys of an owner share their counts */
+  readonly limitsPer: LimitsPer;
   readonly bans: Pick<Bans, 'bannedUntil' | 'ban'>;
   /** The clock, in Unix milliseconds */
   readonly now: () => number;
@@ -110,23 +112,25 @@ export interface LimitCheck {
 /** Counts a request against the limits of its key or address, unless the key is banned. */
 export async function checkLimits(
   request: LimitedRequest,
-  { limiter, bans, now }: LimitCheckOptions,
+  { limiter, limitsPer, bans, now }: LimitCheckOptions,
 ): Promise<LimitCheck> {
   const { apiKey, address, cost, countsTowardsBan } = request;
-  const subject = apiKey === undefined ? address() : toSubject(apiKey);
+  const subject = apiKey === undefined ? address() : toSubject(apiKey, limitsPer);
+  // Its free requests and its denials are the key's own, whoever shares its limits.
+  const own = apiKey === undefined ? subject : toSubject(apiKey, 'key');
   const bannedUntil = apiKey && bans.bannedUntil(apiKey);
   if (apiKey !== undefined && request.freeForKey === 'always')
     return { result: await limiter.read(subject, cost), bannedUntil };
   if (apiKey !== undefined && request.freeForKey === 'windowed') {
     // The window of free requests, which is the key's own. It allows as many as an address without a key has.
-    const free = { ...subject, id: `free:${subject.id}`, limits: address().limits };
+    const free = { ...own, id: `free:${own.id}`, limits: address().limits };
     const [ofFree, ofKey] = await Promise.all([limiter.consume(free, cost), limiter.read(subject, cost)]);
     if (ofFree.isAllowed) return { result: ofKey, bannedUntil };
     return { result: ofFree, error: toDenial(ofFree) };
   }
   if (apiKey !== undefined && bannedUntil !== undefined) {
     // Another node may have begun the ban. Denials from before it must not lead to a second one if it is lifted at once.
-    limiter.resetDenied(subject);
+    limiter.resetDenied(own);
     const result = await limiter.read(subject, cost);
     await endOfTick();
     // The later end of the two: a ban may end before the window that would then deny the same request.
@@ -138,7 +142,7 @@ export async function checkLimits(
   const result = decision instanceof Promise ? await decision : decision;
   if (result.isAllowed) return { result };
   if (countsTowardsBan && apiKey !== undefined && bans.bannedUntil(apiKey) === undefined) {
-    await limiter.countDenied(subject, cost, () => bans.ban(apiKey));
+    await limiter.countDenied(own, cost, () => bans.ban(apiKey));
   }
   if (!(decision instanceof Promise)) await endOfTick();
   return { result, error: toDenial(result) };
@@ -148,8 +152,15 @@ function toDenial({ retryAfterSeconds }: RateLimitResult): ApiError {
   return tooManyRequests('rate_limit_exceeded', retryAfterSeconds ?? 1);
 }
 
-export function toSubject(apiKey: ApiKey): Subject {
-  return { kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) };
+/**
+ * Whom a request of a key counts against. Keys that share a count are each held to the limits of their own plan: what one has
+ * used is gone for the others.
+ */
+export function toSubject(apiKey: ApiKey, limitsPer: LimitsPer): Subject {
+  const { id, owner } = apiKey;
+  const isShared = limitsPer === 'owner' && owner !== null;
+  // A cluster of Redis would take braces for a hash tag.
+  return { kind: 'key', id: isShared ? `owner:${encodeURIComponent(owner)}` : id, limits: limitsOf(apiKey) };
 }
 
 let tick: Promise<void> | undefined;

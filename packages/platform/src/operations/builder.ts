@@ -3,6 +3,7 @@ import type { Scope } from '@animal-store/definition/scopes';
 import { initTRPC, type TRPCError } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import type { Deprecation } from '../contract/deprecation.js';
+import type { LimitsPer } from '../contract/plans.js';
 import type { ApiError, ErrorCode, ErrorShape } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
 import type { Rehearsal } from '../errors/rehearsal.js';
@@ -16,6 +17,8 @@ export interface RequestContext {
   readonly apiKey: ApiKey;
   /** What is left of the key's limits after the request, in its windows. */
   readonly limits: readonly KeyLimit[];
+  /** `owner`: where the key has an owner, those are the limits of all its keys together. */
+  readonly limitsPer: LimitsPer;
   /** Until when the key is banned, in Unix milliseconds; undefined if it is not. */
   readonly bannedUntil: number | undefined;
   /**

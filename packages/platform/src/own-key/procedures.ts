@@ -30,7 +30,7 @@ const getKey = procedure
     tool: { description: GET_KEY },
   })
   .output(key)
-  .query(async ({ ctx: { apiKey, limits, bannedUntil, deprecated, key: store, now } }) => {
+  .query(async ({ ctx: { apiKey, limits, limitsPer, bannedUntil, deprecated, key: store, now } }) => {
     const { name, hint, plan, scopes, createdAt, expiresAt } = apiKey;
     const usage = await store.readUsage(apiKey.id, now());
     return {
@@ -46,6 +46,7 @@ const getKey = procedure
         limit,
         remaining,
         resetsAt: new Date(Math.ceil(resetAtMs / 1000) * 1000).toISOString(),
+        shared: limitsPer === 'owner' && apiKey.owner !== null,
       })),
       usage: usage.map((each) => ({ ...each, deprecated: deprecated.has(each.operation) })),
     };

@@ -29,7 +29,7 @@ const EXAMPLE = {
   limits: WINDOWS.flatMap(({ name, field, lengthMs }) => {
     const limit = LIMITS[field];
     const resetsAt = new Date(Date.parse('2026-01-31T09:45:00Z') + lengthMs).toISOString();
-    return limit === undefined ? [] : { window: name, limit, remaining: limit - 1, resetsAt };
+    return limit === undefined ? [] : { window: name, limit, remaining: limit - 1, resetsAt, shared: false };
   }),
   usage: [
     { day: '2026-01-31', operation: IDENTITY.mainOperation, requests: 48, denied: 0, deprecated: false },
@@ -52,6 +52,7 @@ export interface OwnKey {
     limit: number;
     remaining: number;
     resetsAt: string;
+    shared: boolean;
   }[];
   usage: {
     day: string;
@@ -79,6 +80,9 @@ const keyLimit = z
     limit: integer(1, MAX_LIMIT).meta({ description: 'Requests allowed in the window' }),
     remaining: integer(0, MAX_LIMIT).meta({ description: 'Requests left in the window' }),
     resetsAt: instant('When the window ends, rounded up to a second'),
+    shared: z
+      .boolean()
+      .meta({ description: 'Whether all keys of the same customer count together, each by its own limits' }),
   })
   .meta({ id: 'KeyLimit', description: 'A limit of an API key, and what is left of it' });
 

@@ -51,6 +51,7 @@ const schema = z.object({
     'must hold origins such as https://shop.example or capacitor://localhost, without a slash at the end, separated by commas',
   ),
   ANONYMOUS_PER_MINUTE: wholeNumber(1, 1_000_000_000).default(300),
+  LIMITS_PER: z.enum(['key', 'owner'], { error: 'must be key or owner' }).default('key'),
   KEEP_ALIVE_SECONDS: wholeNumber(1, 86_400).default(72),
   USAGE_DAYS: wholeNumber(SHOWN_DAYS, 36_525).default(400),
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
@@ -147,6 +148,8 @@ function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredPa
     /** Whose scripts may call the service from a browser; `localhost` stands for every origin on localhost */
     corsOrigins: isOpenToLocalhost ? ('localhost' as const) : data.CORS_ORIGINS,
     anonymousPerMinute: data.ANONYMOUS_PER_MINUTE,
+    /** Whether the keys of an owner share their counts. A key without an owner has its own. */
+    limitsPer: data.LIMITS_PER,
     /** How long a connection stays open between requests */
     keepAliveSeconds: data.KEEP_ALIVE_SECONDS,
     /** For how many days the usage of keys is kept, by the clock of the database */

@@ -11,15 +11,16 @@ export interface ContextOptions {
   readonly stores: Stores;
   /** Revokes a key. This process rejects it once the promise has resolved. */
   readonly revokeKey: RequestContext['revokeKey'];
+  readonly limitsPer: RequestContext['limitsPer'];
   /** The clock, in Unix milliseconds. */
   readonly now: () => number;
 }
 
 /** Returns a function that creates the context of the procedures that a request calls. */
-export function createContextFactory({ operations, stores, revokeKey, now }: ContextOptions) {
+export function createContextFactory({ operations, stores, revokeKey, limitsPer, now }: ContextOptions) {
   // Inherited, because copying the stores into every context would take 6 µs.
   const deprecated = listDeprecated(operations);
-  const shared = { ...stores, now, revokeKey, deprecated, once: rejectOnce };
+  const shared = { ...stores, now, revokeKey, limitsPer, deprecated, once: rejectOnce };
   return (
     request: FastifyRequest,
     reply: FastifyReply,

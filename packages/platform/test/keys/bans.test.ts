@@ -67,7 +67,7 @@ function useNode(fixture: Fixture, limits: Limits) {
     async check(cost: number, apiKey: ApiKey = row) {
       const address = () => ({ kind: 'address', id: 'none', limits }) as const;
       const request = { apiKey, address, cost, freeForKey: undefined, countsTowardsBan: true };
-      const { result, error } = await checkLimits(request, { limiter, bans, now });
+      const { result, error } = await checkLimits(request, { limiter, limitsPer: 'key', bans, now });
       const seconds = error && Number(error.headers['retry-after']);
       return { code: error?.code, remaining: result.windows.map(({ remaining }) => remaining), seconds };
     },

@@ -52,6 +52,7 @@ const createContext = createContextFactory({
   operations,
   stores: {},
   revokeKey: async () => {},
+  limitsPer: 'key',
   now: Date.now,
 });
 
