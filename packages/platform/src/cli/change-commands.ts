@@ -53,7 +53,7 @@ export const CHANGES: readonly KeyCommand[] = [
   defineCommand({
     name: 'set-plan',
     description: 'move a key to another plan',
-    examples: [`${ID} --plan business`, '--owner acme --plan business --yes'],
+    examples: [`${ID} --plan ${parse.planExample(2)}`, `--owner acme --plan ${parse.planExample(2)} --yes`],
     input: selecting(parse.planMembers).refine(parse.fitsPlan, { error: parse.PLAN_ERROR }),
     run: (tools, input) =>
       changeSelected(tools, input, `moved to the plan ${input.plan}`, (apiKeys) =>

@@ -9,10 +9,12 @@ export const CREATE = defineCommand({
   name: 'create',
   description: 'issue a key, which is shown only this once',
   examples: [
-    '--name shop --plan pro --owner acme --expires 30d',
-    '--name default --plan free --owner cus_1 --once --json',
-    '--name warehouse --plan enterprise --per-minute 5000 --per-day 1000000 --json',
-    `--name storefront --plan free --scopes ${SCOPES[0]} -q`,
+    `--name shop --plan ${parse.planExample(1)} --owner acme --expires 30d`,
+    `--name default --plan ${parse.planExample(0)} --owner cus_1 --once --json`,
+    ...parse.CUSTOM_PLANS.map(
+      (plan) => `--name warehouse --plan ${plan} --per-minute 5000 --per-day 1000000 --json`,
+    ),
+    `--name storefront --plan ${parse.planExample(0)} --scopes ${SCOPES[0]} -q`,
   ],
   quietConflicts: ['once'],
   input: z

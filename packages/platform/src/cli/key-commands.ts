@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { toInstalledCommands } from '../errors/installed-commands.js';
 import { escapeControls } from '../errors/terminal-text.js';
+import { planExample } from './arguments.js';
 import { CHANGES } from './change-commands.js';
 import {
   addKeyCommand,
@@ -27,7 +28,7 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): Command {
     .description('issue and manage API keys')
     .version(program.version() ?? '')
     .showHelpAfterError('(--help shows the options of a command)');
-  addExamples(keys, ['create --name shop --plan pro', 'list', `show ${ID}`, `revoke ${ID}`]);
+  addExamples(keys, [`create --name shop --plan ${planExample(1)}`, 'list', `show ${ID}`, `revoke ${ID}`]);
   for (const each of COMMANDS) {
     const { name, examples } = each;
     const command = addKeyCommand(keys, each);

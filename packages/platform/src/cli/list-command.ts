@@ -13,7 +13,7 @@ const PAGE_KEYS = 10_000;
 export const LIST = defineCommand({
   name: 'list',
   description: 'show all keys, or those that match all given options',
-  examples: ['', '--owner acme', '--state active --unused-for 90d', '--plan enterprise --json'],
+  examples: ['', '--owner acme', '--state active --unused-for 90d', `--plan ${parse.planExample(2)} --json`],
   input: z.strictObject({
     plan: parse.planMembers.plan.optional().describe('only keys of this plan'),
     state: z.enum(KEY_STATES).meta({ value: '<state>' }).optional().describe('only keys in this state'),

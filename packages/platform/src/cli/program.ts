@@ -14,7 +14,7 @@ import { readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
 import { COMMAND_CONNECT_TIMEOUT_MS, COMMAND_STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createUsageStore } from '../usage/store.js';
-import { parseNumber } from './arguments.js';
+import { parseNumber, planExample } from './arguments.js';
 import { describeCaller } from './caller.js';
 import type { KeyTools } from './command.js';
 import { addKeyCommands } from './key-commands.js';
@@ -39,7 +39,7 @@ const COMMAND_TIMEOUT_MS = 60_000;
 
 const EXAMPLES = `
 Examples:
-  npm run -s keys -- create --name shop --plan pro
+  npm run -s keys -- create --name shop --plan ${planExample(1)}
   npm run migrate -- --grant-to service`;
 
 /** docs/operations.md has the same list. */

@@ -69,6 +69,7 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
     throw new TypeError(`${table.name}: pages can be filtered by at most ${MAX_FILTERS} fields at once`);
   if (filters.some((field) => (RESERVED as readonly string[]).includes(field)))
     throw new TypeError(`${table.name}: ${RESERVED.join(', ')} are members of every page, and no filters`);
+  const members = new Set<string>([...RESERVED, ...filters]);
   const name = inSchema(table.name);
   /**
    * One page for each index of the arrays: cursors, row counts and the values of the filters.
@@ -163,6 +164,12 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
   );
   return {
     list(page) {
+      // A list that ignores one would show the rows of other parents, or owners.
+      for (const member in page)
+        if (!members.has(member))
+          throw new TypeError(
+            `${table.name} cannot be listed by ${member}: name it in the filters of createReads`,
+          );
       let bits = 0;
       for (const [index, field] of filters.entries()) if (page[field] !== undefined) bits |= 1 << index;
       return (pageLoaders[bits] as (typeof pageLoaders)[number])[page.order ?? 'oldest'].load(page);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/connections/client.js';
 import { createInsert } from '../../src/tables/inserts.js';
 import { createReads } from '../../src/tables/reads.js';
@@ -7,7 +7,7 @@ import { table } from '../../src/tables/table.js';
 import { execute } from '../support/execute.js';
 import { explainPrepared } from '../support/explain.js';
 import { asService } from '../support/service-role.js';
-import { createTestDatabase } from '../support/test-service.js';
+import { createTestDatabase, startService } from '../support/test-service.js';
 
 interface NewRental {
   readonly boatId: number;
@@ -252,4 +252,11 @@ test('a filter with the name of another member of pages is refused at the start'
   expect(() => createReads(database, rentals, { filters: ['limit' as 'group'] })).toThrow(
     'rentals: limit, cursor, order are members of every page, and no filters',
   );
+});
+
+test('a list that is asked by a member which is no filter of its statements fails, as it would show other rows', async () => {
+  const service = await startService();
+  onTestFinished(() => service.close());
+  const asked = { limit: 1, parentOfNone: 7 } as never;
+  expect(() => service.items.list(asked)).toThrow(/cannot be listed by parentOfNone: .*filters/);
 });
