@@ -1,4 +1,8 @@
--- A small catalogue to begin with. Categories: 1 dogs, 2 cats, 3 birds, 4 fish, 5 small mammals, 6 reptiles.
+-- A small catalogue to begin with.
+INSERT INTO "categories" ("id", "name") VALUES
+    (1, 'Dogs'), (2, 'Cats'), (3, 'Birds'), (4, 'Fish'), (5, 'Small mammals'), (6, 'Reptiles')
+ON CONFLICT DO NOTHING;
+
 INSERT INTO "pets" ("name", "category_id", "status") VALUES
     ('Bella, golden retriever, 10 weeks', 1, 'available'),
     ('Miso, Siamese, 4 months', 2, 'available'),

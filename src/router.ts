@@ -1,5 +1,6 @@
 import { createRouter } from '@animal-store/platform/operations';
 import { ownKey } from '@animal-store/platform/own-key';
+import { categories } from './categories/procedures.js';
 import { orders } from './orders/procedures.js';
 import { pets } from './pets/procedures.js';
 
@@ -9,7 +10,7 @@ import { pets } from './pets/procedures.js';
  *
  * @internal
  */
-export const resources = [pets, orders, ownKey];
+export const resources = [pets, orders, categories, ownKey];
 
 export const appRouter = createRouter(resources);
 

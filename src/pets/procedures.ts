@@ -28,7 +28,8 @@ const listPets = procedure
     tool: {
       description:
         'Finds animals: by `status` (only available ones can be ordered), by `categoryId`, or by both; without either, all ' +
-        'of them. The oldest come first, or with an `order` of `newest` the newest.',
+        'of them. Which `categoryId` birds have, say, listCategories tells. The oldest come first, or with an `order` of ' +
+        '`newest` the newest.',
     },
   })
   .input(petsPage)

@@ -22,8 +22,8 @@ const petName = text(1, MAX_NAME_LENGTH);
 
 const categoryId = int64().meta({
   description:
-    'Identifier of the category the animal belongs to. The service stores it and does not check it: it has no list of ' +
-    'categories. What each number stands for is up to whoever runs the store, and animals of the catalogue show those in use.',
+    'Identifier of the category the animal belongs to: listCategories says what those are called that have a name. The ' +
+    'service stores any, and does not check it.',
 });
 
 const sentName = petName.meta({

@@ -2,6 +2,7 @@ import type { NewPet, Pet, PetStatus, Scope } from '@animal-store/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { useAnnounce } from './announcer.js';
+import { useCategory } from './categories.js';
 import { CATEGORY_CHOICES, CategoryFilter } from './category-filter.js';
 import { useChoiceInAddress } from './choice-in-address.js';
 import { KindIcon } from './illustration.js';
@@ -12,7 +13,7 @@ import { CardSkeleton, PetCard } from './pet-card.js';
 import { usePetPages } from './pet-pages.js';
 import { useReplaceItem } from './replace-item.js';
 import { StatusFilter } from './status-filter.js';
-import { categoryOf, STATUS_LABELS, STATUSES } from './vocabulary.js';
+import { STATUS_LABELS, STATUSES } from './vocabulary.js';
 
 export interface CatalogueProps {
   /** The animal that is being saved */
@@ -139,11 +140,12 @@ function Skeletons({ count }: { count: number }) {
 }
 
 function Empty({ status, categoryId, onShowAll }: Pick<PetListProps, 'status' | 'categoryId' | 'onShowAll'>) {
-  const label = categoryId === undefined ? undefined : categoryOf(categoryId).label.toLowerCase();
+  const category = useCategory(categoryId ?? 0);
+  const label = categoryId === undefined ? undefined : category.label.toLowerCase();
   const ofCategory = label === undefined ? 'No animal' : `None of the ${label}`;
   return (
     <div className="empty">
-      <KindIcon kind={categoryId === undefined ? 'paw' : categoryOf(categoryId).kind} />
+      <KindIcon kind={category.kind} />
       {status === undefined && label === undefined ? (
         <>
           <p className="empty-title">Nobody lives here yet</p>

@@ -1,7 +1,7 @@
 import { useId } from 'react';
+import { useCategories } from './categories.js';
 import { FieldError } from './field-errors.js';
 import { KindIcon } from './illustration.js';
-import { CATEGORIES } from './vocabulary.js';
 
 export interface CategoryFieldProps {
   /** As chosen or typed */
@@ -15,11 +15,12 @@ export interface CategoryFieldProps {
 /** Offers the known categories as tiles, and takes any other by its number. */
 export function CategoryField({ categoryId, isOther, error, onChange }: CategoryFieldProps) {
   const id = useId();
+  const categories = useCategories();
   return (
     <fieldset className="field" data-field="categoryId" aria-describedby={error && `${id}-error`}>
       <legend>Category</legend>
       <div className="tiles">
-        {[...CATEGORIES].map(([number, { label, kind }]) => (
+        {[...categories].map(([number, { label, kind }]) => (
           <label key={number} className="tile" data-kind={kind}>
             <input
               type="radio"

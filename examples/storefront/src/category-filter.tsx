@@ -1,7 +1,8 @@
 import { useId } from 'react';
-import { CATEGORIES } from './vocabulary.js';
+import { useCategories } from './categories.js';
 
-export const CATEGORY_CHOICES = [...CATEGORIES.keys()].map(String);
+/** The number of any category: an address may be of one that has no name. */
+export const CATEGORY_CHOICES = /^[1-9]\d{0,14}$/;
 
 export interface CategoryFilterProps {
   readonly category: string | undefined;
@@ -11,6 +12,8 @@ export interface CategoryFilterProps {
 /** A native select: there are too many categories for a row of segments beside that of the statuses. */
 export function CategoryFilter({ category, onChange }: CategoryFilterProps) {
   const id = useId();
+  const categories = useCategories();
+  const isNamed = category === undefined || categories.has(Number(category));
   return (
     <p className="category-filter">
       <label className="visually-hidden" htmlFor={id}>
@@ -23,7 +26,8 @@ export function CategoryFilter({ category, onChange }: CategoryFilterProps) {
         onChange={({ target }) => onChange(target.value || undefined)}
       >
         <option value="">All categories</option>
-        {[...CATEGORIES].map(([number, { label }]) => (
+        {!isNamed && <option value={category}>Category {category}</option>}
+        {[...categories].map(([number, { label }]) => (
           <option key={number} value={number}>
             {label}
           </option>

@@ -1,9 +1,9 @@
 import { DRAWINGS } from './drawings.js';
-import { categoryOf, type Kind } from './vocabulary.js';
+import type { Kind } from './vocabulary.js';
 
-/** Draws an animal: the category decides its kind, the name its coat, so that it looks the same every time. */
-export function Illustration({ name, categoryId }: { name: string; categoryId: number }) {
-  return <Picture kind={categoryOf(categoryId).kind} seed={hash(name)} />;
+/** Draws an animal: the name decides its coat, so that it looks the same every time. */
+export function Illustration({ name, kind }: { name: string; kind: Kind }) {
+  return <Picture kind={kind} seed={hash(name)} />;
 }
 
 export interface PictureProps {

@@ -1,8 +1,9 @@
 import type { NewPet, Pet, Scope } from '@animal-store/client';
 import { useId } from 'react';
+import { useCategory } from './categories.js';
 import { Illustration } from './illustration.js';
 import { PetActions } from './pet-actions.js';
-import { categoryOf, STATUS_LABELS } from './vocabulary.js';
+import { STATUS_LABELS } from './vocabulary.js';
 
 /** An animal of the catalogue, or one without an id that is still being saved. */
 type DisplayedPet = Pet | (NewPet & { readonly id?: undefined });
@@ -24,7 +25,7 @@ export function PetCard({ pet, isNew = false, scopes, onChange }: PetCardProps) 
   const labelId = useId();
   const { id, name, categoryId, status } = pet;
   const isSaving = id === undefined;
-  const { label, kind } = categoryOf(categoryId);
+  const { label, kind } = useCategory(categoryId);
   const isUnbroken = UNBROKEN_NAME.test(name);
   const isLong = isUnbroken || name.length > LONG_NAME;
   return (
@@ -36,7 +37,7 @@ export function PetCard({ pet, isNew = false, scopes, onChange }: PetCardProps) 
     >
       <article>
         <div className="plate" data-kind={kind}>
-          <Illustration name={name} categoryId={categoryId} />
+          <Illustration name={name} kind={kind} />
           {isSaving && <span className="tag">Saving…</span>}
           {isNew && <span className="tag">Just added</span>}
         </div>

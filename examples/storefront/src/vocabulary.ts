@@ -32,21 +32,18 @@ export const ORDER_ACTIONS = {
 
 export type Kind = 'dog' | 'cat' | 'bird' | 'fish' | 'rabbit' | 'tortoise' | 'paw';
 
-export interface Category {
-  readonly label: string;
-  readonly kind: Kind;
-}
+/** The drawing of a category, by a word in its name */
+const KINDS: readonly (readonly [RegExp, Kind])[] = [
+  [/\bdog/i, 'dog'],
+  [/\bcat/i, 'cat'],
+  [/bird/i, 'bird'],
+  [/fish/i, 'fish'],
+  [/mammal|rabbit/i, 'rabbit'],
+  [/reptile|tortoise/i, 'tortoise'],
+];
 
-/** The categories of the sample catalogue. For the service, a category is just a number. */
-export const CATEGORIES: ReadonlyMap<number, Category> = new Map<number, Category>([
-  [1, { label: 'Dogs', kind: 'dog' }],
-  [2, { label: 'Cats', kind: 'cat' }],
-  [3, { label: 'Birds', kind: 'bird' }],
-  [4, { label: 'Fish', kind: 'fish' }],
-  [5, { label: 'Small mammals', kind: 'rabbit' }],
-  [6, { label: 'Reptiles', kind: 'tortoise' }],
-]);
+export const DRAWN_KINDS = KINDS.map(([, kind]) => kind);
 
-export function categoryOf(categoryId: number): Category {
-  return CATEGORIES.get(categoryId) ?? { label: `Category ${categoryId}`, kind: 'paw' };
+export function kindOf(name: string): Kind {
+  return KINDS.find(([word]) => word.test(name))?.[1] ?? 'paw';
 }

@@ -4,7 +4,7 @@ import { useAnnounce } from './announcer.js';
 import { Brand } from './brand.js';
 import { FieldError } from './field-errors.js';
 import { KindIcon } from './illustration.js';
-import { CATEGORIES } from './vocabulary.js';
+import { DRAWN_KINDS } from './vocabulary.js';
 
 /** Why the shop was left: the key has never worked, or it has worked and does so no longer. */
 export type KeyRefusal = 'unknown' | 'ended';
@@ -49,7 +49,7 @@ export function Welcome({
     <main className="welcome">
       <div className="welcome-card">
         <div className="parade" aria-hidden="true">
-          {[...CATEGORIES.values()].map(({ kind }) => (
+          {DRAWN_KINDS.map((kind) => (
             <span key={kind} data-kind={kind}>
               <KindIcon kind={kind} />
             </span>

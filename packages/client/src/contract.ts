@@ -9,9 +9,8 @@ export type NewPet = {
    */
   name: string;
   /**
-   * Identifier of the category the animal belongs to. The service stores it and does not check it: it has no
-   * list of categories. What each number stands for is up to whoever runs the store, and animals of the
-   * catalogue show those in use. An integer from −(2^53 − 1) to 2^53 − 1.
+   * Identifier of the category the animal belongs to: listCategories says what those are called that have a
+   * name. The service stores any, and does not check it. An integer from −(2^53 − 1) to 2^53 − 1.
    */
   categoryId: number;
   /** Availability of the animal; `"available"` if left out */
@@ -29,9 +28,8 @@ export type PetChange = {
    */
   name?: string;
   /**
-   * Identifier of the category the animal belongs to. The service stores it and does not check it: it has no
-   * list of categories. What each number stands for is up to whoever runs the store, and animals of the
-   * catalogue show those in use. An integer from −(2^53 − 1) to 2^53 − 1.
+   * Identifier of the category the animal belongs to: listCategories says what those are called that have a
+   * name. The service stores any, and does not check it. An integer from −(2^53 − 1) to 2^53 − 1.
    */
   categoryId?: number;
   /** Availability of the animal */
@@ -52,6 +50,15 @@ export type OrderChange = {
   status: 'approved' | 'delivered' | 'cancelled';
 };
 
+/** A name for a category. Unknown members are ignored. */
+export type CategoryName = {
+  /**
+   * What people call it: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or
+   * half of a surrogate pair.
+   */
+  name: string;
+};
+
 /** Availability of an animal */
 export type PetStatus = 'available' | 'pending' | 'sold';
 
@@ -65,9 +72,8 @@ export type Pet = {
   /** The animal's name: 1 to 200 Unicode code points */
   name: string;
   /**
-   * Identifier of the category the animal belongs to. The service stores it and does not check it: it has no
-   * list of categories. What each number stands for is up to whoever runs the store, and animals of the
-   * catalogue show those in use. An integer from −(2^53 − 1) to 2^53 − 1.
+   * Identifier of the category the animal belongs to: listCategories says what those are called that have a
+   * name. The service stores any, and does not check it. An integer from −(2^53 − 1) to 2^53 − 1.
    */
   categoryId: number;
   /** Availability of an animal */
@@ -84,6 +90,14 @@ export type Order = {
   status: OrderStatus;
   /** When the order was placed (RFC 3339, UTC) */
   createdAt: string;
+};
+
+/** A category that has a name */
+export type Category = {
+  /** Identifier of the category: the `categoryId` of its animals. An integer from 1 to 2^53 − 1. */
+  id: number;
+  /** What people call it: 1 to 200 Unicode code points */
+  name: string;
 };
 
 /** The API key that asks */
@@ -241,9 +255,8 @@ export type UpdatePetInput = {
    */
   name?: string;
   /**
-   * Identifier of the category the animal belongs to. The service stores it and does not check it: it has no
-   * list of categories. What each number stands for is up to whoever runs the store, and animals of the
-   * catalogue show those in use. An integer from −(2^53 − 1) to 2^53 − 1.
+   * Identifier of the category the animal belongs to: listCategories says what those are called that have a
+   * name. The service stores any, and does not check it. An integer from −(2^53 − 1) to 2^53 − 1.
    */
   categoryId?: number;
   /** Availability of the animal */
@@ -282,6 +295,31 @@ export type UpdateOrderInput = {
   orderId: number;
   /** The new status */
   status: 'approved' | 'delivered' | 'cancelled';
+};
+
+/** The input of listCategories */
+export type ListCategoriesInput = {
+  /**
+   * Maximum number of items to return. An integer from 1 to 100.
+   *
+   * @default 20
+   */
+  limit?: number | undefined;
+  /** Which come first: `oldest` (ascending ids, the default) or `newest` (descending) */
+  order?: 'oldest' | 'newest' | undefined;
+  /** The id of the last item of the previous page. An integer from −(2^53 − 1) to 2^53 − 1. */
+  cursor?: number | undefined;
+};
+
+/** The input of nameCategory */
+export type NameCategoryInput = {
+  /** Identifier of the category: the `categoryId` of its animals. An integer from 1 to 2^53 − 1. */
+  categoryId: number;
+  /**
+   * What people call it: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or
+   * half of a surrogate pair.
+   */
+  name: string;
 };
 
 /** The input of revokeKey */
@@ -413,6 +451,36 @@ export type Operations = {
    * @experimental
    */
   updateOrder: Mutation<UpdateOrderInput, Order>;
+  /**
+   * List categories
+   *
+   * A page of the categories that have a name: by ascending id, or with `order=newest` by descending id. An
+   * animal may be of a category without one.
+   *
+   * Experimental: it may change within this version.
+   *
+   * While more follow, `nextCursor(page)` is the `cursor` of the next page; `pages` and `items` read on by
+   * themselves. Plain tRPC has it in the header `X-Next-Cursor`.
+   *
+   * Needs the scope `pets:read`.
+   *
+   * @returns Categories by ascending id, or the highest first. At most 100 items.
+   * @experimental
+   */
+  listCategories: Query<ListCategoriesInput | undefined, Category[]>;
+  /**
+   * Name a category
+   *
+   * Gives a category a name, or another one. Repeated, it changes nothing further.
+   *
+   * Experimental: it may change within this version.
+   *
+   * Needs the scope `pets:write`.
+   *
+   * @returns The category as it is now
+   * @experimental
+   */
+  nameCategory: Mutation<NameCategoryInput, Category>;
   /**
    * Get your API key
    *

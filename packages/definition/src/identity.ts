@@ -24,6 +24,7 @@ export const IDENTITY = {
   grants: {
     pets: ['SELECT', 'INSERT', 'UPDATE'],
     orders: ['SELECT', 'INSERT', 'UPDATE'],
+    categories: ['SELECT', 'INSERT', 'UPDATE'],
   },
   /** The path of a list of those, relative to the version, for examples and the first lines of `npm start` */
   mainPath: '/pets',

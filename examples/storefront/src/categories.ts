@@ -1,0 +1,22 @@
+import { useQuery } from '@tanstack/react-query';
+import { useTRPC } from './connection.js';
+import { type Kind, kindOf } from './vocabulary.js';
+
+interface DisplayedCategory {
+  readonly label: string;
+  readonly kind: Kind;
+}
+
+/** As many as fit into a page: what a select and a row of tiles can show. */
+const LIMIT = 100;
+
+/** The categories that have a name, by their number. It is asked for once, together with the first page of animals. */
+export function useCategories(): ReadonlyMap<number, DisplayedCategory> {
+  const { data = [] } = useQuery(useTRPC().listCategories.queryOptions({ limit: LIMIT }));
+  return new Map(data.map(({ id, name }) => [id, { label: name, kind: kindOf(name) }]));
+}
+
+/** A category as it is shown, whether or not it has a name. */
+export function useCategory(id: number): DisplayedCategory {
+  return useCategories().get(id) ?? { label: `Category ${id}`, kind: 'paw' };
+}

@@ -1,0 +1,53 @@
+import { answerPage, createProcedure, type Resource } from '@animal-store/platform/operations';
+import { categoriesPage, category, categoryList, categoryName } from './schema.js';
+import { type CategoryStore, createCategoryStore } from './store.js';
+
+const procedure = createProcedure<{ readonly categories: CategoryStore }>();
+
+const listCategories = procedure
+  .meta({
+    openapi: {
+      method: 'GET',
+      path: '/categories',
+      summary: 'List categories',
+      description:
+        'A page of the categories that have a name: by ascending id, or with `order=newest` by descending id. An animal may ' +
+        'be of a category without one.\n\nExperimental: it may change within this version.',
+      successDescription: 'The categories of the page',
+    },
+    stability: 'experimental',
+    scope: 'pets:read',
+    tool: {
+      description:
+        'What the categories of animals are called, such as birds. Its `id` is the `categoryId` of listPets and createPet.',
+    },
+  })
+  .input(categoriesPage)
+  .output(categoryList)
+  .query(async ({ ctx, input }) => answerPage(ctx, input, await ctx.categories.list(input)));
+
+const nameCategory = procedure
+  .meta({
+    openapi: {
+      method: 'PUT',
+      path: '/categories/{categoryId}',
+      summary: 'Name a category',
+      description:
+        'Gives a category a name, or another one. Repeated, it changes nothing further.\n\n' +
+        'Experimental: it may change within this version.',
+      successDescription: 'The category as it is now',
+    },
+    stability: 'experimental',
+    scope: 'pets:write',
+    tool: { destructiveHint: false },
+  })
+  .input(categoryName)
+  .output(category)
+  .mutation(({ ctx, input }) => ctx.categories.setName(input));
+
+export const categories = {
+  name: 'categories',
+  description: 'What the categories of animals are called',
+  createStore: createCategoryStore,
+  procedures: { listCategories, nameCategory },
+} satisfies Resource<CategoryStore>;

@@ -1,0 +1,21 @@
+import type { Database } from '@animal-store/platform/connections';
+import { createReads, table } from '@animal-store/platform/tables';
+import type { Category, CategoryName } from './schema.js';
+
+const categories = table<Category, Omit<Category, 'id'>>('categories', { id: 'bigint', name: 'text' });
+
+/** All queries on categories. Every method may fail with a database error: see isDatabaseOutage. */
+export type CategoryStore = ReturnType<typeof createCategoryStore>;
+
+export function createCategoryStore(database: Database) {
+  return {
+    ...createReads(database, categories),
+
+    /** Names a category, or renames it. Of several names at the same time, one is the last. */
+    async setName({ categoryId: id, name }: CategoryName): Promise<Category> {
+      const { category } = await database.loadPrisma();
+      await category.upsert({ where: { id }, create: { id, name }, update: { name } });
+      return { id, name };
+    },
+  };
+}
