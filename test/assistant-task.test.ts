@@ -12,10 +12,12 @@ interface Content {
 }
 
 test.each(MODE_NAMES)(
-  'a client of %s finds an available animal of a category, reserves it, cancels, and learns what is left of its limit',
+  'a client of %s finds the number of birds and an available one, reserves it, cancels, and learns what is left of its limit',
   async (mode) => {
     const call = createCaller(service);
     const categoryId = 10 + MODE_NAMES.indexOf(mode);
+    const name = `Birds of ${mode}`;
+    await call(`/v1/categories/${categoryId}`, { ...post({ name }), method: 'PUT' });
     await call('/v1/pets', post({ name: 'Sold', categoryId, status: 'sold' }));
     await call('/v1/pets', post({ name: 'Other', categoryId: 4 }));
     const { body: wanted } = await call('/v1/pets', post({ name: 'Wanted', categoryId }));
@@ -28,7 +30,11 @@ test.each(MODE_NAMES)(
     };
 
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(['listPets', 'createOrder', 'updateOrder', 'getKey']);
+    expect(tools.map(({ name }) => name)).toEqual([
+      ...['listPets', 'createOrder', 'updateOrder', 'listCategories', 'getKey'],
+    ]);
+    const { items = [] } = (await use('listCategories', {})).structuredContent;
+    expect(items).toContainEqual({ id: categoryId, name });
     const found = await use('listPets', { categoryId, status: 'available' });
     expect(found.structuredContent.items).toEqual([wanted]);
     const order = { petId: wanted.id, idempotencyKey: 'reserve-it' };

@@ -6,10 +6,10 @@ import { LIVE_PREFIX, TEST_PREFIX, toHint } from '../keys/format.js';
 import { completeId } from '../keys/store.js';
 
 /** The plans whose keys have limits of their own */
-export const CUSTOM_PLANS = PLAN_NAMES.filter((plan) => PLANS[plan] === undefined);
+export const CUSTOM_PLANS: readonly Plan[] = PLAN_NAMES.filter((plan) => PLANS[plan] === undefined);
 const PLANS_WITH_LIMITS = PLAN_NAMES.filter((plan) => PLANS[plan] !== undefined);
 /** A plan with limits for the examples of help: the nth, or where there are fewer the last */
-export const planExample = (n: number) => PLANS_WITH_LIMITS[n] ?? PLANS_WITH_LIMITS.at(-1);
+export const planExample = (n: number): Plan | undefined => PLANS_WITH_LIMITS[n] ?? PLANS_WITH_LIMITS.at(-1);
 const DURATION_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const MAX_DURATION_MS = 36_525 * 86_400_000;
 /** Of every ban, with a day's room for another clock */

@@ -33,7 +33,13 @@ export const REPORTS: readonly KeyCommand[] = [
   defineCommand({
     name: 'usage',
     description: 'show the requests of the last 30 days (UTC), or of others, up to half a minute ago',
-    examples: ['', '--by denied --owner acme', '--from 2026-01-01 --to 2026-03-31 --csv', ID],
+    examples: [
+      '',
+      '--by denied --owner acme',
+      '--by owner --from 2026-01-01 --to 2026-01-31 --csv',
+      '--from 2026-01-01 --to 2026-03-31 --csv',
+      ID,
+    ],
     input: USAGE_INPUT,
     async run(tools, { id, ...options }) {
       const { listOperations } = await import('../operations/list-operations.js');

@@ -1,6 +1,6 @@
 import { maskControls } from '../errors/terminal-text.js';
 import { listDeprecated, type Operation } from '../operations/list-operations.js';
-import type { Counts, DayRange, KeyUsage, Usage } from '../usage/store.js';
+import type { Counts, DayRange, KeyUsage, OwnerUsage, Usage } from '../usage/store.js';
 import { formatSparkline, toDayCounts } from './sparkline.js';
 
 /** How much of an id tables show, which every command accepts in its place. */
@@ -117,6 +117,16 @@ export function formatKeyUsage(
     ],
     ...lines,
   ]);
+}
+
+/** A line for each operation of an owner; `-` stands for the keys without one. */
+export function formatOwnerUsage(rows: readonly OwnerUsage[], range: DayRange): string {
+  if (rows.length === 0) return formatNone('', range);
+  const lines = rows.map(({ owner, operation, requests, denied }) => [
+    ...[owner === null ? '-' : shorten(owner, OWNER_CHARACTERS), operation],
+    ...[String(requests), String(denied)],
+  ]);
+  return formatTable([['OWNER', 'OPERATION', 'REQUESTS', 'DENIED'], ...lines]);
 }
 
 function formatNone(kind: string, { from, to }: DayRange): string {

@@ -2,11 +2,18 @@ import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import { maskControls } from '../errors/terminal-text.js';
 import type { Operation } from '../operations/list-operations.js';
-import { type Counts, type DayRange, lastDays, type Usage, type UsageStore } from '../usage/store.js';
+import {
+  type Counts,
+  type DayRange,
+  lastDays,
+  type OwnerUsage,
+  type Usage,
+  type UsageStore,
+} from '../usage/store.js';
 import * as parse from './arguments.js';
 import type { KeyTools } from './command.js';
 import type { Printed, Streamed } from './key-view.js';
-import { formatKeyUsage, formatUsage, summariseKeys, summariseUsage } from './tables.js';
+import { formatKeyUsage, formatOwnerUsage, formatUsage, summariseKeys, summariseUsage } from './tables.js';
 
 interface Named {
   readonly id: string;
@@ -16,6 +23,7 @@ interface Named {
 
 const CSV_COLUMNS = ['id', 'name', 'owner', 'day', 'operation', 'requests', 'denied', 'deprecated'] as const;
 const CSV_TITLES = `${CSV_COLUMNS.join(',')}\n`;
+const OWNER_COLUMNS = ['owner', 'operation', 'requests', 'denied'] as const;
 
 export const USAGE_INPUT = z
   .strictObject({
@@ -25,10 +33,12 @@ export const USAGE_INPUT = z
       .describe('the first day (UTC), such as 2026-01-01 (default: 29 days before the last)'),
     to: parse.day.optional().describe('the last day (UTC), included (default: today)'),
     by: z
-      .enum(['requests', 'denied'] satisfies (keyof Counts)[])
-      .meta({ value: '<count>' })
+      .enum(['requests', 'denied', 'owner'] satisfies (keyof Counts | 'owner')[])
+      .meta({ value: '<what>' })
       .optional()
-      .describe('put the keys with the most of these first (default: requests); with --csv, on each day'),
+      .describe(
+        'put the keys with the most requests or denied first (default: requests; with --csv, on each day), or sum by owner and operation',
+      ),
     deprecated: parse.flag(
       'only the keys that call deprecated operations; with --csv, only these operations',
     ),
@@ -42,6 +52,9 @@ export const USAGE_INPUT = z
   })
   .refine(({ id, by }) => id === undefined || by === undefined, {
     error: '{by} is for all keys: leave out the {id}',
+  })
+  .refine(({ by, deprecated }) => by !== 'owner' || !deprecated, {
+    error: '{by} owner is the sum of all operations: leave out {deprecated}',
   })
   .refine(({ from, to }) => from === undefined || from <= toRange({ to }, Date.now()).to, {
     error: '{from} is after {to}, or after today',
@@ -84,11 +97,35 @@ export async function printUsageOfKeys(
   const range = toRange(options, Date.now());
   const { deprecated } = options;
   const owned = options.owner === undefined ? undefined : await findOwned(keys, options.owner);
-  if (options.csv) return { parts: readCsv(store, range, owned, options, operations) };
-  const all = summariseKeys(await store.readKeys(range, owned), operations, options.by);
+  if (options.by === 'owner') return printOwners(await store.readOwners(range, owned), options, range);
+  const { by } = options;
+  if (options.csv) return { parts: readCsv(store, range, owned, { by, deprecated }, operations) };
+  const all = summariseKeys(await store.readKeys(range, owned), operations, by);
   const chosen = all.filter(({ lastDeprecatedDay }) => !deprecated || lastDeprecatedDay !== null);
   const kind = deprecated ? ' of deprecated operations' : '';
   return { json: chosen.map(({ usage: _, ...key }) => key), text: formatKeyUsage(chosen, kind, range) };
+}
+
+/** The lines of invoices: what the keys of each owner called, however many there are. */
+function printOwners(
+  rows: readonly OwnerUsage[],
+  { csv }: UsageOptions,
+  range: DayRange,
+): Printed | Streamed {
+  if (csv) return { parts: toOwnerLines(rows) };
+  // Only one of the two is printed, and a month of all customers is long.
+  return {
+    json: rows,
+    get text() {
+      return formatOwnerUsage(rows, range);
+    },
+  };
+}
+
+async function* toOwnerLines(rows: readonly OwnerUsage[]): AsyncIterable<string> {
+  yield `${OWNER_COLUMNS.join(',')}\n`;
+  for (const row of rows)
+    yield `${OWNER_COLUMNS.map((column) => quote(String(row[column] ?? ''))).join(',')}\n`;
 }
 
 /** A day at a time: those of a year may take more memory than there is, and longer than a statement may. */
@@ -96,7 +133,7 @@ async function* readCsv(
   store: UsageStore,
   range: DayRange,
   owned: readonly string[] | undefined,
-  { by, deprecated }: UsageOptions,
+  { by, deprecated }: { by: keyof Counts | undefined; deprecated: boolean | undefined },
   operations: readonly Operation[],
 ): AsyncIterable<string> {
   yield CSV_TITLES;

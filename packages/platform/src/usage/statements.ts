@@ -46,6 +46,13 @@ export function createStatements(inSchema: InSchema) {
       FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
       WHERE day BETWEEN $1 AND $2 AND ($3::uuid[] IS NULL OR api_key_id = ANY ($3))
       GROUP BY id, operation`,
+    /** Of all keys if `$3` is null. Keys without an owner are one line, the last. */
+    readOwners: `
+      SELECT owner, operation, sum(requests) AS requests, sum(denied) AS denied
+      FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
+      WHERE day BETWEEN $1 AND $2 AND ($3::uuid[] IS NULL OR api_key_id = ANY ($3))
+      GROUP BY owner, operation
+      ORDER BY owner COLLATE "C", operation COLLATE "C"`,
     /** One look into the index for each day, because a year of all keys is too much to read for a list of days */
     findDays: `
       WITH RECURSIVE days AS (

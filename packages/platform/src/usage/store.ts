@@ -27,6 +27,12 @@ export interface KeyUsage extends Usage {
   readonly byDay?: Readonly<Record<string, number>>;
 }
 
+/** How often the keys of an owner, or those without one, called an operation. */
+export interface OwnerUsage extends Readonly<Counts> {
+  readonly owner: string | null;
+  readonly operation: string;
+}
+
 /** A count to add to the usage of a key. */
 export interface NewUsage extends Usage {
   readonly apiKeyId: string;
@@ -68,6 +74,11 @@ export function createUsageStore({
     async readKeys({ from, to }: DayRange, ids?: readonly string[]) {
       const { from: firstShown } = lastDays(Date.parse(to));
       const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, [from, to, ids, firstShown]);
+      return withNumbers(rows);
+    },
+    /** The calls by owner and operation, of these keys or of all. */
+    async readOwners({ from, to }: DayRange, ids?: readonly string[]) {
+      const { rows } = await pool.query<Stored<OwnerUsage>>(sql.readOwners, [from, to, ids]);
       return withNumbers(rows);
     },
     /** The days on which these keys, or any, have called something, newest first. */

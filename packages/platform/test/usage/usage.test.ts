@@ -681,6 +681,58 @@ test('keys usage shows the days that are asked for, by what was denied, and as C
     expect(await printUsage(environment, ...args)).toContain(message);
 });
 
+test('keys usage --by owner sums what the keys of each owner called by operation, for invoices', async () => {
+  const url = await createTestDatabase();
+  const environment = { DATABASE_URL: url };
+  const issue = (name: string, ...owner: string[]) =>
+    runKeys(environment, 'create', '--name', name, '--plan', 'free', ...owner);
+  const [first, second, other, ofNobody] = [
+    await issue('first', '--owner', 'acme, inc'),
+    await issue('second', '--owner', 'acme, inc'),
+    await issue('other', '--owner', 'zoo'),
+    await issue('alone'),
+  ];
+  for (const [{ id }, day, operation, requests, denied] of [
+    [first, '2026-01-01', list.name, 5, 1],
+    [first, '2026-01-31', list.name, 10, 0],
+    [first, '2026-02-01', list.name, 1_000, 0],
+    [second, '2026-01-02', list.name, 20, 3],
+    [second, '2026-01-02', create.name, 7, 0],
+    [other, '2026-01-15', list.name, 2 ** 40, 0],
+    [ofNobody, '2026-01-15', list.name, 1, 9],
+  ] as const)
+    await execute(
+      url,
+      'INSERT INTO api_key_usage (api_key_id, day, operation, requests, denied) VALUES ($1, $2, $3, $4, $5)',
+      [id, day, operation, requests, denied],
+    );
+  const january = ['--from', '2026-01-01', '--to', '2026-01-31', '--by', 'owner'];
+  const [created, listed] = [
+    { owner: 'acme, inc', operation: create.name, requests: 7, denied: 0 },
+    { owner: 'acme, inc', operation: list.name, requests: 35, denied: 4 },
+  ];
+  const ofAcme = [created, listed].toSorted((a, b) => (a.operation < b.operation ? -1 : 1));
+  expect(await readUsage(environment, ...january)).toEqual([
+    ...ofAcme,
+    { owner: 'zoo', operation: list.name, requests: 2 ** 40, denied: 0 },
+    { owner: null, operation: list.name, requests: 1, denied: 9 },
+  ]);
+  expect(await readUsage(environment, ...january, '--owner', 'acme, inc')).toEqual(ofAcme);
+  expect(await printUsage(environment, ...january, '--csv', '--owner', 'acme, inc')).toBe(
+    `owner,operation,requests,denied\n${ofAcme
+      .map(({ operation, requests, denied }) => `"acme, inc",${operation},${requests},${denied}\n`)
+      .join('')}`,
+  );
+  expect(await printUsage(environment, ...january, '--owner', 'zoo')).toMatch(
+    new RegExp(`^OWNER +OPERATION +REQUESTS +DENIED\nzoo +${list.name} +1099511627776 +0\n$`),
+  );
+  for (const [args, problem] of [
+    [['--deprecated'], '--by owner is the sum of all operations'],
+    [[first.id], '--by is for all keys'],
+  ] as const)
+    expect(await printUsage(environment, ...january, ...args)).toContain(problem);
+});
+
 test('keys usage --csv starts with the newest day, and each day with the key that has most of what --by says', async () => {
   const url = await createTestDatabase();
   const environment = { DATABASE_URL: url };
