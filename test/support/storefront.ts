@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,6 +22,10 @@ const SIZES = [
 const SCHEMES = ['light', 'dark'] as const;
 /** States that involve the form, which narrow pages hide behind a button */
 const FORM_STATES = ['saving', 'added', 'field-errors', 'limited-save', 'back'];
+
+/** The names that the catalogue's categories have on a first start */
+const [SAMPLE_CATEGORIES = expect.unreachable()] =
+  /^INSERT INTO "categories".*?;$/ms.exec(readFileSync('prisma/seed.sql', 'utf8')) ?? [];
 
 export interface Visit extends WatchedPage {
   readonly service: TestService;
@@ -99,6 +104,7 @@ function createViteConfig(serviceUrl: string, outDir: string): InlineConfig {
 
 async function visit(browser: Browser, outDir: string, options: VisitOptions = {}): Promise<Visit> {
   const { service = await startServiceForTest(), key = service.key, pets = 0, prepare } = options;
+  await service.database.pool.query(SAMPLE_CATEGORIES);
   if (pets > 0) await addPets(service, pets);
   const server = await preview(createViteConfig(service.url, outDir));
   onTestFinished(() => server.close());
