@@ -53,6 +53,37 @@ function formatDaysLeft(days) {
   return days < 2 ? 'in 1 day' : `in ${Math.floor(days)} days`;
 }
 
+/** The plans of the OpenAPI document, whose description has them as a table: titles, and a row of cells for each. */
+export function readPlans({ info }) {
+  const lines = info.description.split('\n').filter((line) => line.startsWith('| '));
+  const [titles = [], , ...rows] = lines.map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+  return { titles, rows };
+}
+
+/** What the usage says about other plans. It is stored by day, so it says nothing about minutes. */
+export function comparePlans(usage, { titles, rows }, own) {
+  const days = [...new Set(usage.map(({ day }) => day))].map((day) =>
+    addUp(usage.filter((row) => row.day === day)),
+  );
+  const most = Math.max(0, ...days.map(({ admitted, denied }) => admitted + denied));
+  const { denied } = addUp(usage);
+  const column = titles.indexOf('requests per day');
+  const limits = rows
+    .filter(([name]) => name !== own)
+    .map((cells) => ({ name: cells[0], limit: Number(cells[column]?.replaceAll(',', '')) }));
+  const enough = limits.find(({ limit }) => limit >= most);
+  const asked = enough
+    ? `On no day did you ask for more than ${enough.name}'s ${enough.limit.toLocaleString('en')}.`
+    : `On one day you asked ${most.toLocaleString('en')} times.`;
+  const times = denied === 1 ? 'once' : `${denied.toLocaleString('en')} times`;
+  return `Refused ${denied === 0 ? 'never' : times} in ${SHOWN_DAYS} days. ${asked} Usage tells about days, not about minutes.`;
+}
+
 /** Why there is no report, by the response that came in its place. */
 export function describeFailure(status, headers) {
   const [seconds, id] = ['retry-after', 'x-request-id'].map((name) => headers.get(name));
@@ -63,6 +94,9 @@ export function describeFailure(status, headers) {
   if (status === 503) return `The service cannot respond now. ${advice}`;
   return `The service responded with the error ${status}.${id === null ? '' : ` Quote ${id} when you report it.`}`;
 }
+
+/** A time that formatTime has written into a text */
+export const TIME = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/;
 
 /** In UTC, from RFC 3339. */
 export function formatTime(time) {

@@ -1,5 +1,15 @@
 /* The page at /docs/key: asks getKey about the key that the reader has entered, and shows what it says. */
-import { addUp, describeFailure, formatTime, listNotices, toDays, toOperations } from './key-report.js';
+import {
+  addUp,
+  comparePlans,
+  describeFailure,
+  formatTime,
+  listNotices,
+  readPlans,
+  TIME,
+  toDays,
+  toOperations,
+} from './key-report.js';
 import { isKey, keepKey, readKey } from './session-key.js';
 
 const TIMEOUT_MS = 10_000;
@@ -28,9 +38,27 @@ async function showKey(key) {
     : { failure: 'This is not a key: one begins with as_test_ or as_live_, and letters and digits follow.' };
   if (request !== lastRequest) return;
   state.className = failure === undefined ? '' : 'notice';
-  state.textContent =
-    failure ?? `As of ${formatTime(new Date(now).toISOString())}. Usage may be half a minute older.`;
+  state.replaceChildren(
+    ...withTimes(
+      failure ?? `As of ${formatTime(new Date(now).toISOString())}. Usage may be half a minute older.`,
+    ),
+  );
   report.replaceChildren(...(failure === undefined ? createReport(body, now) : []));
+  if (failure !== undefined) return;
+  const plans = await askForPlans();
+  if (request === lastRequest && plans !== undefined) report.append(...createPlans(plans, body));
+  if (request === lastRequest) report.append(createRevocation(key, body));
+}
+
+/** The plans of the document; undefined where it has none, or cannot be had. */
+async function askForPlans() {
+  try {
+    const response = await fetch('../openapi.json', { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const plans = readPlans(await response.json());
+    return plans.rows.length > 0 ? plans : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** What getKey returns, and when that was in Unix milliseconds; or in words why it returns nothing. */
@@ -62,7 +90,13 @@ function createReport(key, now) {
 }
 
 function createNotice({ text, title, address }) {
-  return create('p', { className: 'notice' }, `${text} See `, create('a', { href: address }, title), '.');
+  return create(
+    'p',
+    { className: 'notice' },
+    ...withTimes(`${text} See `),
+    create('a', { href: address }, title),
+    '.',
+  );
 }
 
 function createFacts({ name, hint, plan, scopes, createdAt, expiresAt }) {
@@ -76,7 +110,7 @@ function createFacts({ name, hint, plan, scopes, createdAt, expiresAt }) {
   };
   const cells = Object.entries(facts).flatMap(([term, text]) => [
     create('dt', {}, term),
-    create('dd', {}, text),
+    create('dd', {}, ...withTimes(text)),
   ]);
   return create('dl', {}, ...cells);
 }
@@ -96,7 +130,8 @@ function createGauge({ window, limit, remaining, resetsAt, shared }) {
     create(
       'small',
       {},
-      `${remaining === 0 ? 'Used up. ' : ''}${shared ? 'Shared by all your keys. ' : ''}Resets at ${formatTime(resetsAt)}`,
+      ...[remaining === 0 ? 'Used up. ' : '', shared ? 'Shared by all your keys. ' : ''],
+      ...withTimes(`Resets at ${formatTime(resetsAt)}`),
     ),
   );
 }
@@ -125,6 +160,64 @@ function createUsage(usage, now) {
     create('h2', {}, 'By operation'),
     createTable(['Operation', 'Admitted', 'Denied', 'Last day (UTC)'], operationRows),
   ];
+}
+
+function createPlans(plans, { usage, plan }) {
+  const rows = plans.rows.map(([name, ...cells]) => [name === plan ? `${name} (yours)` : name, ...cells]);
+  const titles = plans.titles.map((title) => title.slice(0, 1).toUpperCase() + title.slice(1));
+  return [
+    create('h2', {}, 'Plans'),
+    create('p', {}, comparePlans(usage, plans, plan)),
+    createTable(titles, rows),
+  ];
+}
+
+/** Behind a step, because it is for good: whoever wants it has to read the key's first characters. */
+function createRevocation(key, { hint }) {
+  const field = create('input', { id: 'revoked-hint', autocomplete: 'off' });
+  const problem = create('p', { role: 'alert' });
+  const form = create(
+    'form',
+    {},
+    create('label', { htmlFor: field.id }, `To revoke it for good, enter its first characters: ${hint}`),
+    field,
+    create('button', { type: 'submit' }, 'Revoke'),
+  );
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    problem.textContent = '';
+    if (field.value.trim() !== hint) {
+      problem.textContent = `Those are not its first characters, which are ${hint}. Nothing was revoked.`;
+      return;
+    }
+    const failure = await revoke(key, hint);
+    if (failure !== undefined) {
+      problem.textContent = failure;
+      return;
+    }
+    keepKey('');
+    report.replaceChildren();
+    state.className = '';
+    state.textContent = 'The key is revoked. Programs that use it stop working within two seconds.';
+  });
+  const summary = create('summary', {}, 'Revoke this key');
+  return create('details', {}, summary, form, problem);
+}
+
+/** Resolves with why it could not be revoked. */
+async function revoke(key, hint) {
+  try {
+    const headers = { authorization: `Bearer ${key}` };
+    const address = `../v1/key?hint=${encodeURIComponent(hint)}`;
+    const response = await fetch(address, {
+      method: 'DELETE',
+      headers,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    return response.ok ? undefined : describeFailure(response.status, response.headers);
+  } catch {
+    return 'The service cannot be reached, and the key may not be revoked. Try again.';
+  }
 }
 
 function createOperation({ operation, deprecated }) {
@@ -160,6 +253,17 @@ function createTable(titles, rows) {
   const head = create('tr', {}, ...titles.map((title) => create('th', { scope: 'col' }, title)));
   const table = create('table', {}, create('thead', {}, head), create('tbody', {}, ...rows.map(toRow)));
   return create('div', { className: 'table', tabIndex: 0 }, table);
+}
+
+/** A text whose times are those of the reader's zone, with the time in UTC on hover. */
+function withTimes(text) {
+  const found = TIME.exec(text);
+  if (found === null) return [text];
+  const [title] = found;
+  const moment = new Date(title.replace(' UTC', 'Z').replace(' ', 'T'));
+  const shown = moment.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+  const time = create('time', { dateTime: moment.toISOString(), title }, shown);
+  return [text.slice(0, found.index), time, text.slice(found.index + title.length)];
 }
 
 function format(number) {

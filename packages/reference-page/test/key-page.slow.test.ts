@@ -192,6 +192,39 @@ describe.skipIf(executable === undefined)('the page of a key', { timeout: PAGE_T
     expect(errors).toEqual([]);
   });
 
+  test('times are those of the reader, with the time in UTC on hover, and other plans are beside the use', async () => {
+    const { page } = await open();
+    await enter(page, used);
+    const time = page.locator('dd time').first();
+    await time.waitFor();
+    const [title, moment] = [await time.getAttribute('title'), await time.getAttribute('datetime')];
+    expect(title).toBe(`${moment?.slice(0, 19).replace('T', ' ')} UTC`);
+    await page.getByRole('heading', { name: 'Plans' }).waitFor();
+    const plans = await readRows(page, /^Plan/);
+    expect(plans.map((row) => row.split(' | ')[0])).toEqual([
+      ...['Plan', 'free (yours)', 'pro', 'business', 'enterprise'],
+    ]);
+    await page.getByText(/^Refused [\d,]+ times in 30 days\..*not about minutes\.$/).waitFor();
+  });
+
+  test('a key is revoked behind a step that asks for its first characters, and only with those', async () => {
+    const { key, apiKey } = await service.keys.create({ ...NEW_KEY, name: 'leaked' });
+    const { page, errors } = await open();
+    await enter(page, key);
+    await page.getByText('Revoke this key').click();
+    const field = page.getByLabel(/^To revoke it for good/);
+    await field.fill('as_test_none');
+    await page.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('Nothing was revoked.').waitFor();
+    const call = createCaller({ url: service.url, key });
+    expect((await call('/v1/key')).status).toBe(200);
+    await field.fill(apiKey.hint);
+    await page.getByRole('button', { name: 'Revoke' }).click();
+    await state(page).getByText('The key is revoked.').waitFor();
+    expect((await call('/v1/key')).status).toBe(401);
+    expect(errors).toEqual([]);
+  });
+
   test('every link, those of notices and operations too, leads to something that is there', async () => {
     const { page } = await open();
     await enter(page, used);

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import { PLAN_NAMES, WINDOWS } from '@animal-store/definition/plans';
 import { expect, test } from 'vitest';
 
 const report = await import(pathToFileURL('packages/reference-page/src/key-report.js').href);
@@ -60,3 +62,38 @@ test.each([
 ])('a response with status %i and %j is explained in words', (status, headers, words) => {
   expect(report.describeFailure(status, new Headers(headers as Record<string, string>))).toMatch(words);
 });
+
+const PLANS = {
+  titles: ['plan', 'requests per minute', 'requests per day'],
+  rows: [
+    ['free', '60', '1,000'],
+    ['pro', '300', '10,000'],
+    ['enterprise', 'set per key', 'set per key'],
+  ],
+};
+
+test('the plans are those of the table in the document', () => {
+  const document = JSON.parse(readFileSync('docs/openapi.json', 'utf8'));
+  const { titles, rows } = report.readPlans(document);
+  expect(titles).toEqual(['plan', ...WINDOWS.map(({ name }) => `requests per ${name}`)]);
+  expect(rows.map(([name]: string[]) => name)).toEqual(PLAN_NAMES);
+  expect(report.readPlans({ info: { description: 'None.' } }).rows).toEqual([]);
+});
+
+test.each([
+  [[], 'free', "Refused never in 30 days. On no day did you ask for more than pro's 10,000."],
+  [USAGE, 'free', "Refused 31 times in 30 days. On no day did you ask for more than pro's 10,000."],
+  [USAGE, 'pro', "Refused 31 times in 30 days. On no day did you ask for more than free's 1,000."],
+  [
+    [{ day: '2026-03-01', operation: 'getPet', requests: 9_999, denied: 2, deprecated: false }],
+    'free',
+    'Refused 2 times in 30 days. On one day you asked 10,001 times.',
+  ],
+])(
+  'the use is compared with the days of other plans, and not with their minutes: %#',
+  (usage, plan, words) => {
+    expect(report.comparePlans(usage, PLANS, plan)).toBe(
+      `${words} Usage tells about days, not about minutes.`,
+    );
+  },
+);
