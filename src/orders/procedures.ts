@@ -27,6 +27,11 @@ const listOrders = procedure
     },
     stability: 'experimental',
     scope: 'orders:read',
+    tool: {
+      description:
+        'Finds orders: by `status`, by `petId`, or by both; without either, all of them. Open orders are those that are ' +
+        '`placed` and those that are `approved`: one call for each.',
+    },
   })
   .input(ordersPage)
   .output(orderList)

@@ -44,7 +44,7 @@ describe.skipIf(executable === undefined)('the storefront reads its key', { time
   test('the gauge starts with what the key has left', async () => {
     const { page } = await visitWith({ used: 10 });
     await names(page).nth(2).waitFor();
-    expect(await page.getByRole('meter').getAttribute('aria-valuetext')).toBe('48 of 60 left');
+    expect(await page.getByRole('meter').getAttribute('aria-valuetext')).toBe('47 of 60 left');
   });
 
   test('a key that may not write has the reason in place of the form', async () => {

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { IDENTITY } from '@animal-store/definition/identity';
 import type { FastifyInstance } from 'fastify';
 import { REST_PREFIX } from './contract/protocol.js';
-import { CURRENT_CLIENT } from './docs/routes.js';
+import { CURRENT_CLIENT, HAS_OWN_PAGE } from './docs/routes.js';
 import { hasScript, toInstalledCommands } from './errors/installed-commands.js';
 import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
@@ -129,7 +129,10 @@ function describeNextSteps(ofStore: Store['nextSteps']): string {
     [toInstalledCommands('npm run keys -- --help')]: 'issue keys, and see what they are used for',
     ...ofStore,
   };
-  const lines = Object.entries(steps).map(([command, purpose]) => `  ${command.padEnd(25)} ${purpose}\n`);
+  const width = Math.max(...Object.keys(steps).map((command) => command.length));
+  const lines = Object.entries(steps).map(
+    ([command, purpose]) => `  ${command.padEnd(width)}    ${purpose}\n`,
+  );
   const client =
     CURRENT_CLIENT === undefined
       ? ''
@@ -146,8 +149,9 @@ async function seedDevelopment(
   const isFirstStart = !(await hasDevelopmentKey(config.dataDir));
   if (isFirstStart) await addSampleData(database);
   const key = await provideDevelopmentKey(config.dataDir, createKeyStore(database, config.keyPrefix));
+  const keyPage = HAS_OWN_PAGE ? ', what a key has left at {url}/docs/key' : '';
   return (
-    `\nThe ${IDENTITY.title} is ready at {url}, its reference page at {url}/docs.\n` +
+    `\nThe ${IDENTITY.title} is ready at {url}, its reference page at {url}/docs${keyPage}.\n` +
     'Try it with the development key:\n\n' +
     `  curl -H 'Authorization: Bearer ${key}' '{url}${REST_PREFIX}${IDENTITY.mainPath}?limit=5'\n\n${isFirstStart ? describeNextSteps(nextSteps) : ''}`
   );
