@@ -65,7 +65,7 @@ describe.skipIf(executable === undefined)("the storefront's layout", { timeout: 
     const service = await startService();
     onTestFinished(() => service.close());
     await addPets(service, 3);
-    const limits = { plan: 'enterprise', perMinute: 2, perDay: 1_000 } as const;
+    const limits = { plan: 'enterprise', perMinute: 3, perDay: 1_000 } as const;
     const expiresAt = new Date(Date.now() + 86_400_000);
     const { key } = await service.keys.create({ name: 'limited', expiresAt, ...limits });
     const { page } = await visit({ service, key });

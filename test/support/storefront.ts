@@ -122,8 +122,9 @@ async function startServiceForTest(): Promise<TestService> {
   return service;
 }
 
-/** Animals that rotate through all categories and statuses. */
+/** Animals that rotate through all categories and statuses, and the names of the categories. */
 export async function addPets({ database }: TestService, count: number): Promise<void> {
+  await database.pool.query(SAMPLE_CATEGORIES);
   await database.pool.query(
     `INSERT INTO pets (name, category_id, status)
      SELECT 'Animal ' || n || ', of the test', 1 + n % 6, (ARRAY['available', 'pending', 'sold'])[1 + n % 3]::pet_status
