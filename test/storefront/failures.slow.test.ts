@@ -36,7 +36,7 @@ describe.skipIf(executable === undefined)('the storefront, when calls fail', { t
   });
 
   /**
-   * Visits with a key of three requests per minute, of which some are used up. The page starts with two. `skip` advances the clocks of the
+   * Visits with a key of four requests per minute, of which some are used up. The page starts with three. `skip` advances the clocks of the
    * service and the page together.
    */
   async function visitLimited(used: number, pets: number) {
@@ -50,7 +50,7 @@ describe.skipIf(executable === undefined)('the storefront, when calls fail', { t
     });
     const service = await startService({ limiter, now: clock });
     onTestFinished(() => service.close());
-    const limits = { plan: 'enterprise', perMinute: 3, perDay: 1_000 } as const;
+    const limits = { plan: 'enterprise', perMinute: 4, perDay: 1_000 } as const;
     const { key } = await service.keys.create({ name: 'limited', expiresAt: null, ...limits });
     await addPets(service, pets);
     const call = createCaller({ url: service.url, key });
@@ -64,14 +64,14 @@ describe.skipIf(executable === undefined)('the storefront, when calls fail', { t
   }
 
   test('after a 429 it counts down and continues by itself', async () => {
-    const { skip, ...visited } = await visitLimited(3, 3);
+    const { skip, ...visited } = await visitLimited(4, 3);
     const { page } = visited;
     await page.getByRole('region', { name: 'A short pause' }).waitFor();
     await page
       .getByRole('timer')
       .getByText(/^(1:00|0:5\d)$/)
       .waitFor();
-    expect(await page.getByRole('meter').getAttribute('aria-valuetext')).toBe('0 of 3 left');
+    expect(await page.getByRole('meter').getAttribute('aria-valuetext')).toBe('0 of 4 left');
     await expectEmptyGauge(page);
     await announcement(page, /A short pause.* seconds/).waitFor({ state: 'attached' });
     expect(await page.getByRole('button', { name: 'Try now' }).count()).toBe(0);
@@ -156,7 +156,7 @@ describe.skipIf(executable === undefined)('the storefront, when calls fail', { t
   });
 
   test('during a ban it counts down and continues by itself', async () => {
-    const { skip, page, ...watched } = await visitLimited(6, 3);
+    const { skip, page, ...watched } = await visitLimited(8, 3);
     await page.getByRole('region', { name: 'This key is resting' }).waitFor();
     await page
       .getByRole('timer')

@@ -12,7 +12,10 @@ const LIMIT = 100;
 
 /** The categories that have a name, by their number. It is asked for once, together with the first page of animals. */
 export function useCategories(): ReadonlyMap<number, DisplayedCategory> {
-  const { data = [] } = useQuery(useTRPC().listCategories.queryOptions({ limit: LIMIT }));
+  const { data = [] } = useQuery(
+    // After a failure it is asked for again with the animals, and not by each component that shows a category.
+    useTRPC().listCategories.queryOptions({ limit: LIMIT }, { retryOnMount: false }),
+  );
   return new Map(data.map(({ id, name }) => [id, { label: name, kind: kindOf(name) }]));
 }
 
