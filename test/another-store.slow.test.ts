@@ -89,7 +89,7 @@ test('a copy of the example passes its own tests, and has all that the platform 
   timeout: TIMEOUT_MS,
 }, () => {
   expect(npm(store, 'test')).toMatch(/Tests .*\d+ passed/);
-  expect(npm(store, 'run', '--silent', 'platform')).toBe(
+  expect(npm(store, 'run', '--silent', 'platform')).toContain(
     'prisma/ has all that the installed platform brings.\n',
   );
 });

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -131,10 +132,13 @@ test('the page is opened with the program of the desktop', async () => {
 });
 
 test('without the development dependencies, studio says in one line what to install', async () => {
-  const { dependencies } = JSON.parse(await readFile('package.json', 'utf8'));
+  const manifests = ['.', ...['platform', 'http-server', 'limits'].map((name) => `packages/${name}`)];
+  const names = manifests.flatMap((path) =>
+    Object.keys(JSON.parse(readFileSync(`${path}/package.json`, 'utf8')).dependencies),
+  );
   for (const part of ['dist', 'prisma', 'scripts', 'package.json'])
     await cp(part, join(folder, part), { recursive: true });
-  for (const name of Object.keys(dependencies)) {
+  for (const name of new Set(names.filter((each) => !each.startsWith('@animal-store/')))) {
     const installed = join(folder, 'node_modules', name);
     await mkdir(join(installed, '..'), { recursive: true });
     await symlink(join(process.cwd(), 'node_modules', name), installed);
