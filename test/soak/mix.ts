@@ -1,5 +1,6 @@
 import type { Call } from './call.js';
 import type { Caller, Callers } from './callers.js';
+import { listCategories, nameCategory } from './category-calls.js';
 import { getKey, revokeKey } from './key-calls.js';
 import type { Ledger } from './ledger.js';
 import { createOrder, getOrder, listOrders, updateOrder } from './order-calls.js';
@@ -16,7 +17,7 @@ const REVOKING_SHARE = 0.3;
 /** Returns a function that makes up requests of all kinds. `keyed` collects those with an Idempotency-Key. */
 export function createMix(ledger: Ledger, callers: Callers, keyed: SoakRequest[]): () => SoakRequest {
   const several = (create: () => Call) => Array.from({ length: randomInteger(2, MAX_CALLS) }, create);
-  const write = () => pick([createPet, updatePet, createOrder, updateOrder])(ledger);
+  const write = () => pick([createPet, updatePet, createOrder, updateOrder, nameCategory])(ledger);
   return () => {
     const isLimited = random() < 0.08;
     const caller = isLimited ? callers.limited : pick(callers.ample);
@@ -42,7 +43,7 @@ export function createMix(ledger: Ledger, callers: Callers, keyed: SoakRequest[]
 }
 
 const READS: readonly ((ledger: Ledger, caller: Caller) => Call)[] = [
-  ...[listPets, listPets, getPet, getPet, listOrders, getOrder],
+  ...[listPets, listPets, getPet, getPet, listOrders, getOrder, listCategories],
   (_ledger, caller) => getKey(caller),
 ];
 

@@ -40,7 +40,7 @@ test.each([
 
 const RUN = `
   import { startVitest } from 'vitest/node';
-  await startVitest('test', [], { watch: false, include: ['test/support/interrupted-run.ts'] });
+  await startVitest('test', [], { watch: false, root: '.', config: 'test/support/interrupted.config.ts' });
 `;
 
 test('a run of tests that a signal ends leaves no service behind, nor any PostgreSQL that a test has started', async () => {

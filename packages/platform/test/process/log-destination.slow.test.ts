@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { list } from '#operations-under-test';
 import { freePort } from '../support/free-port.js';
-import { type Program, runCommand, runKeys, UNREACHED_LIMITS } from '../support/process.js';
+import { type Program, programOf, runCommand, runKeys, UNREACHED_LIMITS } from '../support/process.js';
 import { hasProgram, reportMissing } from '../support/programs.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { createCaller, createTestDatabase } from '../support/test-service.js';
@@ -23,7 +23,7 @@ async function startService(redirect: (command: string, folder: string) => strin
   const { key } = await runKeys({ DATABASE_URL }, 'create', '--name', 'load', ...UNREACHED_LIMITS);
   const port = await freePort();
   const pidFile = join(folder, 'pid');
-  const command = `echo $$ > ${pidFile}; exec ${process.execPath} dist/main.js`;
+  const command = `echo $$ > ${pidFile}; exec ${process.execPath} ${programOf('main')}`;
   const program = runCommand('sh', ['-c', ...redirect(command, folder)], {
     DATABASE_URL,
     APP_ENV: 'staging',

@@ -83,7 +83,7 @@ const CHANGING = new Set(['id', 'hint', 'createdAt', 'limits', 'usage']);
 function withoutChanging(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value ?? null), (name, member) => {
     // A date has to be one, whatever it is.
-    if (name === 'createdAt') return Number.isNaN(Date.parse(member)) ? member : 'a date';
+    if (/^\w+edAt$/.test(name)) return Number.isNaN(Date.parse(member)) ? member : 'a date';
     return CHANGING.has(name) ? undefined : member;
   });
 }
