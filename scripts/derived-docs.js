@@ -4,7 +4,6 @@ const README = 'README.md';
 const RESULTS = 'bench/RESULTS.md';
 const OPERATIONS = 'docs/operations.md';
 const SPEED = 'docs/speed.svg';
-const TESTED = 'docs/tested.md';
 const FAILURES = 'packages/platform/test/connections/failures.json';
 
 /**
@@ -23,18 +22,15 @@ export function deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }) {
     'docs/guides/01-keys.md': [scopes],
     'docs/guides/04-rate-limits.md': [plans],
     'docs/guides/compatibility.md': [toStabilityTable(operations)],
-    [TESTED]: [toFailureTable(JSON.parse(readFileSync(FAILURES, 'utf8')))],
+    [OPERATIONS]: [toFailureTable(JSON.parse(readFileSync(FAILURES, 'utf8')))],
   };
   const texts = Object.fromEntries(
     Object.entries(tables).map(([path, own]) => [path, own.reduce(replaceTable, readFileSync(path, 'utf8'))]),
   );
   const speed = readSpeed(readFileSync(RESULTS, 'utf8'));
   texts[README] = replaceSpeed(texts[README], speed);
-  return {
-    ...texts,
-    [SPEED]: drawSpeed(speed),
-    [OPERATIONS]: replaceSynopsis(readFileSync(OPERATIONS, 'utf8'), PLAN_NAMES),
-  };
+  texts[OPERATIONS] = replaceSynopsis(texts[OPERATIONS], PLAN_NAMES);
+  return { ...texts, [SPEED]: drawSpeed(speed) };
 }
 
 /** The table in a text is the one with the same headings, because guides are shown as they are, comments included. */

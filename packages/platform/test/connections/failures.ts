@@ -13,8 +13,8 @@ import { type Caller, createCaller, post } from '../support/test-service.js';
 import FAILURES from './failures.json' with { type: 'json' };
 
 /**
- * What may happen to PostgreSQL. What the service does meanwhile stands in failures.json, which docs/tested.md is written
- * from, too.
+ * What may happen to PostgreSQL. What the service does meanwhile is in failures.json, from which a table of
+ * docs/operations.md is written, too.
  */
 export type FailureName = keyof typeof FAILURES;
 
