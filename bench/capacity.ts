@@ -21,7 +21,7 @@ const OPTIONS = {
   seconds: { type: 'string', default: '48' },
   /** The folder of another, built checkout to measure first */
   compare: { type: 'string' },
-  /** Writes the tables of docs/capacity.md */
+  /** Writes the tables of bench/CAPACITY.md and docs/capacity.md */
   write: { type: 'boolean', default: false },
 } as const;
 
@@ -97,11 +97,11 @@ export async function benchCapacity(args: string[]): Promise<void> {
   generator.disconnect();
   await postgres.close();
   printTable(listBackground(samples));
-  const tables = { requests: listRequests(samples), needs: listNeeds(samples) };
-  for (const [name, table] of Object.entries(tables)) {
-    printTable(table);
-    if (values.write) writeTable('docs/capacity.md', name, table);
-  }
+  const [requests, needs] = [listRequests(samples), listNeeds(samples)];
+  for (const table of [requests, needs]) printTable(table);
+  if (!values.write) return;
+  writeTable('bench/CAPACITY.md', 'requests', requests);
+  writeTable('docs/capacity.md', 'needs', needs);
 }
 
 async function measure(

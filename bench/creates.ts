@@ -23,7 +23,7 @@ const OPTIONS = {
   rounds: { type: 'string', default: '3' },
   /** The folder of another, built checkout to measure in turns with this one */
   compare: { type: 'string' },
-  /** Writes the table of docs/capacity.md */
+  /** Writes the table of bench/CAPACITY.md */
   write: { type: 'boolean', default: false },
 } as const;
 
@@ -109,7 +109,7 @@ export async function benchCreates(args: string[]): Promise<void> {
     rows,
   };
   printTable(table);
-  if (values.write) writeTable('docs/capacity.md', 'creates', table);
+  if (values.write) writeTable('bench/CAPACITY.md', 'creates', table);
 }
 
 interface Figures {

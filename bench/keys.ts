@@ -73,5 +73,5 @@ export async function benchKeys(args: string[]): Promise<void> {
   await postgres.close();
   const headings = ['keys in use', 'PostgreSQL ms', 'service ms', 'µs of PostgreSQL per key'];
   printTable({ headings, rows: lines });
-  if (values.write) writeTable('docs/capacity.md', 'checks', { headings, rows: lines });
+  if (values.write) writeTable('bench/CAPACITY.md', 'checks', { headings, rows: lines });
 }

@@ -17,7 +17,7 @@ const OPTIONS = {
   rate: { type: 'string', default: '2000' },
   /** Of each measurement */
   seconds: { type: 'string', default: '20' },
-  /** Writes the table of docs/capacity.md */
+  /** Writes the table of bench/CAPACITY.md */
   write: { type: 'boolean', default: false },
 } as const;
 
@@ -88,5 +88,5 @@ export async function benchProxy(args: string[]): Promise<void> {
     rows,
   };
   printTable(table);
-  if (values.write) writeTable('docs/capacity.md', 'proxy', table);
+  if (values.write) writeTable('bench/CAPACITY.md', 'proxy', table);
 }

@@ -29,16 +29,14 @@ export function listGuides(): string[] {
 }
 
 /**
- * All code blocks of the guides and of the README, without the samples of output, and the programs and commands of
- * docs/operations.md that are marked as such; the others there need servers of their own.
+ * All code blocks of the guides, of the README and of the page that issues keys, without the samples of output, and the
+ * commands of docs/operations.md that are marked as such; the others there need servers of their own.
  */
 export function readCodeBlocks(): CodeBlock[] {
-  const documents = ['README.md', ...listGuides().map((name) => join(GUIDES_FOLDER, name))];
-  const blocks = documents.flatMap(readBlocks);
-  const programs = readBlocks('docs/operations.md').filter(({ language }) =>
-    ['bash', 'ts', 'python'].includes(language),
-  );
-  return [...blocks, ...programs];
+  const guides = listGuides().map((name) => join(GUIDES_FOLDER, name));
+  const blocks = ['README.md', ...guides, 'examples/keys-page/README.md'].flatMap(readBlocks);
+  const commands = readBlocks('docs/operations.md').filter(({ language }) => language === 'bash');
+  return [...blocks, ...commands];
 }
 
 function readBlocks(path: string): CodeBlock[] {
