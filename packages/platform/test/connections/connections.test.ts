@@ -11,7 +11,7 @@ const one = { name: 'one', text: 'SELECT 1 AS value' };
 const slow = { name: 'slow', text: 'SELECT pg_sleep(30)' };
 
 const documents = readdirSync('docs', { recursive: true, encoding: 'utf8' })
-  .filter((path) => /\.(?:md|yaml)$/.test(path))
+  .filter((path) => /\.(?:md|sql|yaml)$/.test(path))
   .map((path) => readFileSync(join('docs', path), 'utf8'));
 
 let proxy: TcpProxy;
