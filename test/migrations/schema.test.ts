@@ -5,9 +5,10 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { create, createItemStore, list, newItemSchema } from '#operations-under-test';
 import { type Database, openDatabase } from '../../packages/platform/src/connections/client.js';
 import { PRISMA_FOLDER } from '../../packages/platform/src/migrations/migrations.js';
+import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
 import { addSampleData } from '../../packages/platform/src/migrations/source.js';
 import { execute } from '../../packages/platform/test/support/execute.js';
-import { ALL_SCHEMAS } from '../../packages/platform/test/support/schema-engine.js';
+import { ALL_SCHEMAS, applyWithEngine } from '../../packages/platform/test/support/schema-engine.js';
 import { createTestDatabase } from '../../packages/platform/test/support/test-service.js';
 import { readSchema } from '../../scripts/migrations/schema-difference.js';
 import { withEngine } from '../../scripts/migrations/schema-engine.js';
@@ -73,6 +74,35 @@ test('schema.prisma and the migrations agree', async () => {
   const sides =
     'expected: prisma/schema.prisma, received: prisma/migrations; write a migration or correct the schema';
   expect(migrated, sides).toEqual(await readCatalogue(emptyUrl));
+});
+
+/** The migrations before 1.0.0 whose work others do today, by name and with what each of them left */
+const FORMER = {
+  '20261126100000_pets_by_category': ['pets_by_category', 'pets_by_status_and_category'],
+  '20261127200000_orders_by_status_and_pet': [
+    'orders_by_status',
+    'orders_by_status_and_pet',
+    'orders_by_pet',
+    'drop_orders_pet_id_idx',
+  ],
+  '20261128000100_one_open_order': ['one_open_order'],
+};
+
+test.each([
+  ['npm run migrate', applyMigrations],
+  ['prisma migrate deploy', applyWithEngine],
+])('%s accepts a database that has the migrations from before 1.0.0', async (_command, apply) => {
+  const url = await createTestDatabase();
+  const replaced = Object.values(FORMER).flatMap((names) => names);
+  await execute(
+    url,
+    `DELETE FROM _prisma_migrations WHERE substring(migration_name FROM '^\\d+_(.*)$') = ANY ('{${replaced}}');
+    INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at)
+    SELECT gen_random_uuid(), repeat('0', 64), name, now() FROM unnest('{${Object.keys(FORMER)}}'::text[]) AS name`,
+  );
+  const before = await readCatalogue(url);
+  expect((await apply(url)).map((name) => name.replace(/^\d+_/, ''))).toEqual(replaced);
+  expect(await readCatalogue(url)).toEqual(before);
 });
 
 /** What is deleted softly, what belongs to many, and what is searched by its words, in Prisma's schema and as a migration */

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
+import { runInProcess } from '../../packages/platform/test/support/command.js';
 import { PROTOCOL_NAMES } from '../../packages/platform/test/support/every-protocol.js';
 import { BEGIN_FOR_LONG, execute } from '../../packages/platform/test/support/execute.js';
 import { message } from '../../packages/platform/test/support/mcp.js';
@@ -156,7 +156,7 @@ test('an order whose id is stored already is a 503, and the next one draws anoth
   expect(statuses).toEqual([503, 201]);
 });
 
-test('of several open orders that an animal has before the migration, the newest stays open', async () => {
+test('of several open orders that an animal has before the migration, the newest stays open, and the migration says how many it cancels', async () => {
   const databaseUrl = await createTestDatabase();
   const before = ['delivered', 'placed', 'approved', 'placed', 'delivered'].map(
     (status) => `(1, '${status}')`,
@@ -164,11 +164,12 @@ test('of several open orders that an animal has before the migration, the newest
   await execute(
     databaseUrl,
     `DROP INDEX orders_open_pet_id_key;
+    DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_one_open_order';
     INSERT INTO pets (name, category_id) VALUES ('Rex', 1), ('Max', 1);
     INSERT INTO orders (pet_id, status) VALUES ${before}, (2, 'approved')`,
   );
-  const folder = 'prisma/migrations/20261128000100_one_open_order';
-  await execute(databaseUrl, readFileSync(`${folder}/migration.sql`, 'utf8'));
+  const { output } = await runInProcess(['migrate'], { DATABASE_URL: databaseUrl });
+  expect(output).toMatch(/^2 open order\(s\) are now cancelled: [^\n]*\napplied \d+_one_open_order\n$/);
   const rows = await execute<{ status: string }>(databaseUrl, 'SELECT status FROM orders ORDER BY id');
   expect(rows.map(({ status }) => status)).toEqual([
     'delivered',

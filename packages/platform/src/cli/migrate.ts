@@ -41,7 +41,8 @@ export function addMigrateCommand(program: Command, withSource: WithSource): voi
  */
 async function migrate({ url, database }: Source, roles: GrantOptions): Promise<void> {
   const onWaiting = (message: string) => void process.stderr.write(`${message}\n`);
-  const applied = await applyMigrations(url, undefined, { onWaiting });
+  const onNotice = (message: string) => void process.stdout.write(`${message}\n`);
+  const applied = await applyMigrations(url, undefined, { onWaiting, onNotice });
   process.stdout.write(
     applied.map((name) => `applied ${name}\n`).join('') || 'The database is up to date.\n',
   );

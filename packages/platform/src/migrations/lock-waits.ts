@@ -1,9 +1,13 @@
+import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import { readCode } from '../connections/outage.js';
 import { OperatorError } from '../errors/operator-error.js';
 
 /** The advisory lock of Prisma's schema engine, so that `prisma migrate deploy` and this runner wait for each other. */
 const LOCK = 72_707_369;
+
+/** How often the lock of migrations is tried while another session has it. */
+const RETRY_MS = 100;
 
 /** SQLSTATE lock_not_available: of `lock_timeout`. */
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -48,16 +52,18 @@ export async function lock(
   );
 }
 
+/**
+ * Tries again and again. A session that waits in `pg_advisory_lock` has a snapshot, which CREATE INDEX CONCURRENTLY waits for:
+ * the session that creates the index has the lock, so the two would be a deadlock.
+ */
 async function lockWithin(client: pg.Client, timeoutMs: number): Promise<boolean> {
-  try {
-    // One transaction, so that the timeout is also gone when it fails.
-    await client.query(
-      `SET lock_timeout = ${timeoutMs}; SELECT pg_advisory_lock(${LOCK}); SET lock_timeout = 0`,
-    );
-    return true;
-  } catch (error) {
-    if (!isLockTimeout(error)) throw error;
-    return false;
+  const end = performance.now() + timeoutMs;
+  for (;;) {
+    const { rows } = await client.query(`SELECT pg_try_advisory_lock(${LOCK}) AS "isLocked"`);
+    if (rows[0].isLocked) return true;
+    const leftMs = end - performance.now();
+    if (leftMs <= 0) return false;
+    await setTimeout(Math.min(RETRY_MS, leftMs));
   }
 }
 

@@ -19,6 +19,11 @@ import {
 /** SQLSTATE active_sql_transaction: of a statement that runs in none, such as CREATE INDEX CONCURRENTLY. */
 const NOT_IN_A_TRANSACTION = '25001';
 
+/** Indexes whose concurrent creation broke off. PostgreSQL keeps them up to date, and never reads them. */
+const FIND_INVALID_INDEXES = `
+  SELECT relname AS name FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+  WHERE NOT indisvalid AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())`;
+
 /** Prisma's table, as its schema engine creates it. */
 const CREATE_HISTORY = `(
   id VARCHAR(36) PRIMARY KEY NOT NULL,
@@ -39,6 +44,11 @@ const COUNT_TABLES = `
   SELECT count(*)::int FROM pg_class
   WHERE relkind = 'r' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)`;
 
+export interface MigrationOptions extends LockWait {
+  /** Called with what a migration says that it has done (`RAISE NOTICE`) */
+  readonly onNotice?: (message: string) => void;
+}
+
 /**
  * Applies the pending migrations to the schema of the URL, and records them as `prisma migrate deploy` does, in Prisma's
  * own table and under its lock. Each script is sent as a whole, and is one transaction with its record unless it ends that
@@ -49,18 +59,23 @@ const COUNT_TABLES = `
  * @throws OperatorError when the database cannot be used, another migration does not end, or one fails; it is then recorded
  * as failed
  */
-export async function applyMigrations(url: string, folder?: string, wait?: LockWait): Promise<string[]> {
+export async function applyMigrations(
+  url: string,
+  folder?: string,
+  options?: MigrationOptions,
+): Promise<string[]> {
   const migrations = await readMigrations(folder);
   const schema = schemaOf(url);
   return withConnection(url, async (client) => {
-    await lock(client, wait);
+    await lock(client, options);
     const recorded = (await readHistory({ pool: client, schema })) ?? (await createHistory(client, schema));
     // Nothing runs while this process has the lock.
     const unfinished = recorded.find(({ isFinished }) => !isFinished);
     if (unfinished !== undefined) throw failedEarlier(unfinished.name);
     const pending = findPending(recorded, migrations);
     const table = `${pg.escapeIdentifier(schema)}.${MIGRATIONS_TABLE}`;
-    for (const migration of pending) await apply(client, table, migration, wait?.tableMs);
+    client.on('notice', ({ message = '' }) => options?.onNotice?.(message));
+    for (const migration of pending) await apply(client, table, migration, options?.tableMs);
     return pending.map(({ name }) => name);
   });
 }
@@ -126,6 +141,7 @@ async function apply(
       if (readCode(error) !== NOT_IN_A_TRANSACTION) throw error;
       await client.query(start);
       await client.query(script);
+      await checkIndexes(client);
       await client.query(finish);
     });
   } catch (error) {
@@ -138,6 +154,13 @@ async function apply(
     await client.query(`UPDATE ${table} SET logs = $2 WHERE id = $1`, [id, message]).catch(() => {});
     throw toFailure(`${name} failed (${message})`, error);
   }
+}
+
+/** `IF NOT EXISTS` would take an index for created that an earlier attempt has left invalid. */
+async function checkIndexes(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(FIND_INVALID_INDEXES);
+  const drops = rows.map(({ name }) => `DROP INDEX ${pg.escapeIdentifier(name)};`);
+  if (drops.length > 0) throw new Error(`an earlier attempt left an invalid index: ${drops.join(' ')}`);
 }
 
 /** A script that ends its transaction itself may have done some of its work. */

@@ -64,8 +64,9 @@ export async function openSource(options: SourceOptions) {
   };
   try {
     const isMigrated = isEmbedded && !isLeftAsItIs;
+    const say = (message: string) => options.log.info(message);
     if (isMigrated && (await listPendingMigrations(database)).length > 0)
-      await applyMigrations(url, undefined, { onWaiting: (message) => options.log.info(message) });
+      await applyMigrations(url, undefined, { onWaiting: say, onNotice: say });
   } catch (error) {
     await close();
     throw error;

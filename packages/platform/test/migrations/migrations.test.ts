@@ -68,19 +68,10 @@ test('migrations are applied once, and a database that is behind is rejected wit
 
 test('a migration may take longer than the statement timeout of its role', async () => {
   const url = await createTestDatabase('template0');
-  const other = new pg.Client(url);
-  await other.connect();
-  await other.query(`ALTER DATABASE ${other.database} SET statement_timeout = '100ms'`);
-  // The lock that this service and Prisma's engine take first
-  await other.query('SELECT pg_advisory_lock(72707369)');
-  const applied = applyMigrations(url);
-  const waitsForLong = `
-    SELECT 1 FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query_start < now() - interval '300 ms'`;
-  const isWaiting = async () => (await other.query(waitsForLong)).rowCount;
-  await Promise.race([applied, expect.poll(isWaiting).toBe(1)]);
-  await other.end();
-  expect((await applied).length).toBeGreaterThan(0);
+  await execute(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET statement_timeout = '10ms'`);
+  const { folder, write } = await createMigrations();
+  await write('20260101000000_slow', 'SELECT pg_sleep(0.1);');
+  expect(await applyMigrations(url, folder)).toEqual(['20260101000000_slow']);
 });
 
 test('a migration may hold functions, triggers and comments with semicolons, and is applied as a whole or not at all', async () => {
@@ -334,10 +325,46 @@ test('a migration whose process is killed in the middle leaves nothing, neither 
   expect(await applyMigrations(url, folder)).toEqual(['20260101000001_second']);
 });
 
-test('an index may be created concurrently, as the only statement of a migration', async () => {
+test('an index may be created concurrently, as the only statement of a migration, also while another process waits to migrate', async () => {
   const url = await createTestDatabase('template0');
   const { folder, write } = await createMigrations();
   await write('20260101000000_first', 'CREATE TABLE first (id int);');
   await write('20260101000001_index', 'CREATE INDEX CONCURRENTLY first_id ON first (id);');
-  expect(await applyMigrations(url, folder)).toHaveLength(2);
+  const other = new pg.Client(url);
+  await other.connect();
+  await other.query('SELECT pg_advisory_lock(72707369)');
+  let waiting = 0;
+  const onWaiting = () => void (waiting += 1);
+  const applied = Promise.all(
+    Array.from({ length: 3 }, () => applyMigrations(url, folder, { onWaiting, noticeMs: 20 })),
+  );
+  await expect.poll(() => waiting).toBe(3);
+  await other.end();
+  expect((await applied).flat()).toEqual(['20260101000000_first', '20260101000001_index']);
+});
+
+test('an index whose creation broke off is named, with what removes it, before it counts as created', async () => {
+  const url = await createTestDatabase('template0');
+  const { folder, write } = await createMigrations();
+  await write('20260101000000_first', 'CREATE TABLE first (id int); INSERT INTO first VALUES (1), (1);');
+  await write(
+    '20260101000001_index',
+    'CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS "First" ON first (id); -- once',
+  );
+  const apply = () => applyMigrations(url, folder);
+  await expect(apply()).rejects.toThrow('20260101000001_index failed (could not create unique index');
+  const forget = 'DELETE FROM _prisma_migrations WHERE finished_at IS NULL';
+  await execute(url, `${forget}; DELETE FROM first`);
+  await expect(apply()).rejects.toThrow('an earlier attempt left an invalid index: DROP INDEX "First";');
+  await execute(url, `${forget}; DROP INDEX "First"`);
+  expect(await apply()).toEqual(['20260101000001_index']);
+});
+
+test('what a migration says that it has done reaches the operator', async () => {
+  const url = await createTestDatabase('template0');
+  const { folder, write } = await createMigrations();
+  await write('20260101000000_first', "DO $$ BEGIN RAISE NOTICE '% rows are gone', 7; END $$;");
+  const said: string[] = [];
+  await applyMigrations(url, folder, { onWaiting() {}, onNotice: (message) => void said.push(message) });
+  expect(said).toEqual(['7 rows are gone']);
 });
