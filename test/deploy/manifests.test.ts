@@ -250,7 +250,8 @@ test('what serves keys is off unless it is asked for, has the token as a file an
   expect(keys.env.map(({ name }: Manifest) => name)).toEqual(['DATABASE_URL_FILE', 'KEYS_TOKEN_FILE']);
   expect(policy.spec.podSelector.matchLabels).toEqual(metadata.labels);
   expect(selector.matchLabels).not.toEqual(metadata.labels);
-  expect(JSON.stringify(policy.spec.ingress)).not.toContain('namespaceSelector');
+  for (const { from } of policy.spec.ingress)
+    for (const peer of from) expect(peer).toHaveProperty('podSelector.matchLabels');
 
   const [unit, ofKeys] = ['animal-store@', 'animal-store-keys'].map((name) =>
     readFileSync(`${FOLDER}/${name}.service`, 'utf8'),

@@ -20,17 +20,29 @@ const allRules = groups.flatMap(({ rules }) => rules);
 const rules = allRules.filter((rule) => 'alert' in rule);
 const ruleTests: RuleTest[] = read('alerts.test.yaml').tests;
 
-test('the PrometheusRule has the rules of alerts.yaml, and the PodMonitor finds the pods and their port', () => {
+test('the PrometheusRule has the rules of alerts.yaml', () => {
   expect(read('prometheus-rule.yaml').spec).toEqual(read('alerts.yaml'));
-  const { selector, podMetricsEndpoints } = read('pod-monitor.yaml').spec;
-  const manifests = parseAllDocuments(readFileSync('docs/deploy/kubernetes.yaml', 'utf8'));
-  const { template } = manifests
-    .map((document) => document.toJS())
-    .find(({ kind }) => kind === 'Deployment').spec;
-  expect(template.metadata.labels).toMatchObject(selector.matchLabels);
-  const ports = template.spec.containers.flatMap((container: { ports: object[] }) => container.ports);
-  expect(ports).toContainEqual(expect.objectContaining({ name: podMetricsEndpoints[0].port }));
 });
+
+const readAll = (path: string) =>
+  parseAllDocuments(readFileSync(path, 'utf8')).map((document) => document.toJS());
+
+test.each(['kubernetes.yaml', 'kubernetes-keys.yaml'])(
+  'the pods of %s have annotations for Prometheus, and a PodMonitor that finds them and their port',
+  (file) => {
+    const { template } = readAll(`docs/deploy/${file}`).find(({ kind }) => kind === 'Deployment').spec;
+    const { name } = readAll(`docs/deploy/${file}`).find(({ kind }) => kind === 'Deployment').metadata;
+    const { selector, podMetricsEndpoints } = readAll(`${FOLDER}/pod-monitor.yaml`).find(
+      ({ metadata }) => metadata.name === name,
+    ).spec;
+    expect(template.metadata.labels).toMatchObject(selector.matchLabels);
+    const ports = template.spec.containers.flatMap((container: { ports: object[] }) => container.ports);
+    expect(ports).toContainEqual({
+      name: podMetricsEndpoints[0].port,
+      containerPort: Number(template.metadata.annotations['prometheus.io/port']),
+    });
+  },
+);
 
 test.each(rules)('$alert has a test in which it fires, and one in which it does not', ({ alert }) => {
   const cases = ruleTests.flatMap(({ alert_rule_test }) => alert_rule_test);

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { create, list, otherList, read } from '#operations-under-test';
+import { startKeyServer } from '../../packages/platform/test/support/key-server.js';
 import { runKeys, UNREACHED_LIMITS, untilListening } from '../../packages/platform/test/support/process.js';
 import { hasPrometheus, startPrometheus } from '../../packages/platform/test/support/prometheus.js';
 import { findRedis } from '../../packages/platform/test/support/redis.js';
@@ -93,7 +94,9 @@ async function startScrapedService() {
   const services = [0, 1].map(() => start({ DATABASE_URL, ...environment }));
   const urls = await Promise.all(services.map(untilListening));
   const targets = services.map((service) => /are on http:\/\/([^"]+)"/.exec(service.output())?.[1] ?? '');
-  const prometheus = await startPrometheus(targets);
+  const keyServer = await startKeyServer({ DATABASE_URL });
+  closers.push(async () => void (await keyServer.stop()));
+  const prometheus = await startPrometheus([...targets, `127.0.0.1:${keyServer.port}`]);
   closers.push(() => prometheus.close());
   for (const url of urls) await startMixedLoad(DATABASE_URL, url);
   return prometheus;

@@ -2,12 +2,15 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { IDENTITY } from '@animal-store/definition/identity';
 import type { Logger } from 'pino';
 import { readCode, toReported } from '../connections/outage.js';
 import { BODY_LIMIT_BYTES } from '../contract/bounds.js';
 import { OperatorError } from '../errors/operator-error.js';
+import { LIVE_PATH, METRICS_PATH, PROBE_PATHS } from '../monitoring/probes.js';
 import { type KeyTools, runWithJson } from './command.js';
 import { COMMANDS, toParts } from './key-commands.js';
+import type { Operator } from './operator-tokens.js';
 
 const TIMEOUTS = {
   // How long a request may take to arrive
@@ -41,10 +44,14 @@ const HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
 const commands = new Map(COMMANDS.map((command) => [`/${command.name}`, command]));
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
+/** 1 while keys can be managed */
+const READY_METRIC = `${IDENTITY.metricsPrefix}keys_ready`;
+
 export interface KeyServerOptions {
-  readonly tools: KeyTools;
-  /** Whether an Authorization header is the operator's */
-  readonly isOperator: (authorization: string | undefined) => boolean;
+  /** What a command works with, so that the record of keys names the program */
+  readonly toolsOf: (operator: Operator) => KeyTools;
+  /** The program whose token an Authorization header has */
+  readonly findOperator: (authorization: string | undefined) => Operator | undefined;
   /** Resolves with a warning, if there is one, while the database can be used */
   readonly checkReadiness: () => Promise<string | undefined>;
   readonly log: Logger;
@@ -74,8 +81,9 @@ export function createKeyServer(options: KeyServerOptions): Server {
     const closed = new Promise((resolve) => response.once('close', resolve));
     response.on('error', () => {});
     response.setHeader('Content-Type', 'application/json').setHeader('Cache-Control', 'no-store');
-    const failure = await respond(request, response, server.listening, options).catch((error: unknown) =>
-      sendError(response, error),
+    const operator = options.findOperator(request.headers.authorization);
+    const failure = await respond(request, response, operator, server.listening, options).catch(
+      (error: unknown) => sendError(response, error),
     );
     await closed;
     if (!server.listening) server.closeIdleConnections();
@@ -83,9 +91,11 @@ export function createKeyServer(options: KeyServerOptions): Server {
     const status =
       failure?.status ?? (response.writableFinished ? response.statusCode : CLIENT_CLOSED_REQUEST);
     const durationMs = Math.round((performance.now() - startedAt) * 10) / 10;
-    const level = status >= 500 ? 'error' : url.startsWith('/health/') ? 'debug' : 'info';
+    const level = status >= 500 ? 'error' : PROBE_PATHS.includes(url) ? 'debug' : 'info';
+    const command = commands.get(url)?.name;
+    const program = operator?.name;
     options.log[level](
-      { method, command: commands.get(url)?.name, status, ...failure, durationMs, address, reqId },
+      { method, command, program, status, ...failure, durationMs, address, reqId },
       'request',
     );
   });
@@ -95,31 +105,47 @@ export function createKeyServer(options: KeyServerOptions): Server {
 async function respond(
   request: IncomingMessage,
   response: ServerResponse,
+  operator: Operator | undefined,
   isListening: boolean,
-  { tools, isOperator, checkReadiness }: KeyServerOptions,
+  { toolsOf, checkReadiness }: KeyServerOptions,
 ): Promise<undefined> {
-  const { method, url = '', headers } = request;
+  const { method = '', url = '', headers } = request;
   // Only a browser sends one, for whichever page it shows.
   if (headers.origin !== undefined) throw new Refusal(403, 'Requests with an Origin are refused.');
-  const isRead = method === 'GET' || method === 'HEAD';
-  if (isRead && url === '/health/live') return void response.end('{"status":"ok"}\n');
-  if (isRead && url === '/health/ready') {
-    if (!isListening) throw new Refusal(503, 'The server is closing.');
-    const warning = await checkReadiness().catch((cause: unknown) => {
-      throw new Refusal(503, 'The database cannot be used: the log says why.', { cause });
-    });
-    return void response.end(`${JSON.stringify({ status: 'ok', warning })}\n`);
-  }
-  if (!isOperator(headers.authorization))
+  if (PROBE_PATHS.includes(url) && ['GET', 'HEAD'].includes(method))
+    return respondToProbe(url, response, isListening, checkReadiness);
+  if (operator === undefined)
     throw new Refusal(401, 'Send a token of KEYS_TOKEN as: Authorization: Bearer <token>');
   const command = method === 'POST' ? commands.get(url) : undefined;
   if (command === undefined)
     throw new Refusal(404, `POST the options of a command as JSON to ${[...commands.keys()].join(', ')}.`);
-  const result = await runWithJson(command, await readJson(request), tools);
+  const result = await runWithJson(command, await readJson(request), toolsOf(operator));
   const parts = Readable.from(toParts(result, { json: true })).on('error', () => {});
   // What fails before the first part is ready still gets a status of its own.
   await once(parts, 'readable');
   await pipeline(parts, response);
+}
+
+async function respondToProbe(
+  path: string,
+  response: ServerResponse,
+  isListening: boolean,
+  checkReadiness: KeyServerOptions['checkReadiness'],
+): Promise<undefined> {
+  if (path === LIVE_PATH) return void response.end('{"status":"ok"}\n');
+  if (path === METRICS_PATH) {
+    const isReady = await checkReadiness().then(
+      () => true,
+      () => false,
+    );
+    response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
+    return void response.end(`# TYPE ${READY_METRIC} gauge\n${READY_METRIC} ${Number(isReady)}\n`);
+  }
+  if (!isListening) throw new Refusal(503, 'The server is closing.');
+  const warning = await checkReadiness().catch((cause: unknown) => {
+    throw new Refusal(503, 'The database cannot be used: the log says why.', { cause });
+  });
+  response.end(`${JSON.stringify({ status: 'ok', warning })}\n`);
 }
 
 async function readJson(request: IncomingMessage): Promise<unknown> {

@@ -34,6 +34,8 @@ const warnings = {
   warn: (_bindings: object, message: string) => void process.stderr.write(`${message}\n`),
 };
 
+const SERVE = 'keys serve';
+
 /** How long a command waits for the database, several statements together. */
 const COMMAND_TIMEOUT_MS = 60_000;
 
@@ -96,11 +98,16 @@ function createProgram({ loadResources }: CommandOptions): Command {
     .addHelpText('afterAll', EXIT_CODES);
 
   const keys = addKeyCommands(program, (name, run) =>
-    withKeys({ name, grants: 'service', log: warnings }, (tools) => run({ ...tools, loadResources })),
+    withKeys({ name, grants: 'service', log: warnings }, (createTools) =>
+      run({ ...createTools(), loadResources }),
+    ),
   );
   addServeCommand(keys, (log, run) =>
-    withKeys({ name: 'keys serve', grants: 'keys', log }, (tools, database) =>
-      run({ ...tools, loadResources }, database),
+    withKeys({ name: SERVE, grants: 'keys', log }, (createTools, database) =>
+      run(({ name }) => {
+        const caller = name === undefined ? undefined : describeCaller(`${SERVE} for ${name}`);
+        return { ...createTools(caller), loadResources };
+      }, database),
     ),
   );
 
@@ -151,23 +158,28 @@ interface KeysOptions extends Pick<SourceOptions, 'log'> {
 
 async function withKeys(
   { name, grants, log }: KeysOptions,
-  run: (tools: Omit<KeyTools, 'loadResources'>, database: DatabaseSource['database']) => Promise<void>,
+  run: (
+    createTools: (applicationName?: string) => Omit<KeyTools, 'loadResources'>,
+    database: DatabaseSource['database'],
+  ) => Promise<void>,
 ): Promise<void> {
   await withSource(
     async ({ database }, config) => {
       await checkSchema(database, grants);
       const gap = await findHistoryGap(database);
       if (gap !== undefined) log.warn({}, describeGap(gap));
-      const patient = {
-        ...database,
-        pool: withStatementTimeout(database.pool, () => COMMAND_STATEMENT_TIMEOUT_MS),
+      const createTools = (applicationName?: string) => {
+        const timed = withStatementTimeout(database.pool, () => COMMAND_STATEMENT_TIMEOUT_MS, {
+          applicationName,
+        });
+        const patient = { ...database, pool: timed };
+        return {
+          store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(patient, config.keyPrefix)),
+          usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(patient)),
+          history: withOutages(COMMAND_TIMEOUT_MS, createKeyHistoryStore(patient)),
+        };
       };
-      const tools = {
-        store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(patient, config.keyPrefix)),
-        usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(patient)),
-        history: withOutages(COMMAND_TIMEOUT_MS, createKeyHistoryStore(patient)),
-      };
-      await run(tools, database);
+      await run(createTools, database);
     },
     { applicationName: describeCaller(name), log },
   );

@@ -11,11 +11,11 @@ import { DRAIN_TIMEOUT_MS, FORCE_EXIT_MS, waitForShutdown } from '../process/shu
 import { parseNumber } from './arguments.js';
 import type { KeyTools } from './command.js';
 import { addExamples } from './key-commands.js';
-import { createTokenCheck } from './operator-tokens.js';
+import { createTokenCheck, type Operator } from './operator-tokens.js';
 
 type WithTools = (
   log: Logger,
-  run: (tools: KeyTools, database: DatabaseSource['database']) => Promise<void>,
+  run: (toolsOf: (operator: Operator) => KeyTools, database: DatabaseSource['database']) => Promise<void>,
 ) => Promise<void>;
 
 interface Address {
@@ -32,11 +32,11 @@ export function addServeCommand(keys: Command, withTools: WithTools): void {
     .option('--host <host>', 'the address that it listens on', '127.0.0.1')
     .action(async (address: Address) => {
       const warn = (message: string) => void process.stderr.write(`${message}\n`);
-      const isOperator = createTokenCheck(process.env, warn);
+      const findOperator = createTokenCheck(process.env, warn);
       const shutdown = waitForShutdown();
       const { createLogger } = await import('../process/logger.js');
       const { log } = await createLogger(readConfig(process.env));
-      await withTools(log, async (tools, database) => {
+      await withTools(log, async (toolsOf, database) => {
         const { createCachedCheck } = await import('../monitoring/probes.js');
         const { createKeyServer } = await import('./key-server.js');
         // On connections of its own, so that a command that waits does not keep it waiting.
@@ -46,7 +46,7 @@ export function addServeCommand(keys: Command, withTools: WithTools): void {
           const gap = await findHistoryGap(reads);
           return gap && describeGap(gap);
         });
-        const server = createKeyServer({ tools, isOperator, checkReadiness, log });
+        const server = createKeyServer({ toolsOf, findOperator, checkReadiness, log });
         await listen(server, address);
         log.info(`keys are managed at ${toLocalUrl(address.host, address.port)}`);
         log.info(`${await shutdown}: finishing running requests`);

@@ -115,7 +115,8 @@ export function openConnections(
         (seconds) => observe?.(seconds, name),
         () =>
           traceStatement(
-            async () => (await withStatementTimeout(pool, readLeftMs, isFinal).query<Row>(text, values)).rows,
+            async () =>
+              (await withStatementTimeout(pool, readLeftMs, { isFinal }).query<Row>(text, values)).rows,
             name,
             text,
           ),

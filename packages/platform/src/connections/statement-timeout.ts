@@ -5,24 +5,36 @@ import { isSessionStale } from './outage.js';
 /** How long after PostgreSQL has ended a statement its response may come. */
 const RESPONSE_MARGIN_MS = QUERY_TIMEOUT_MS - STATEMENT_TIMEOUT_MS;
 
+interface TimeoutOptions {
+  /**
+   * Whether the rows of a query are what it is about. If not, it runs once more in the same transaction: it has its locks by
+   * then, and sees what others have stored while it waited for them. Default: they always are
+   */
+  readonly isFinal?: (rows: unknown[]) => boolean;
+  /** What the record of keys and pg_stat_activity show meanwhile. Default: the connection's */
+  readonly applicationName?: string | undefined;
+}
+
 /**
  * Queries of a pool that may take as long as this, and no longer. Each is a transaction, because a pooler would hand a
  * setting of the session on to others.
  *
  * @param readTimeoutMs called when a query has its connection
- * @param isFinal whether the rows of a query are what it is about. If not, it runs once more in the same transaction: it has
- *   its locks by then, and sees what others have stored while it waited for them
  */
 export function withStatementTimeout(
   pool: pg.Pool,
   readTimeoutMs: () => number,
-  isFinal: (rows: unknown[]) => boolean = () => true,
+  { isFinal = () => true, applicationName }: TimeoutOptions = {},
 ): Pick<pg.Pool, 'query'> {
+  const named =
+    applicationName === undefined
+      ? ''
+      : `; SET LOCAL application_name = ${pg.escapeLiteral(applicationName)}`;
   const query = async (text: string, values: unknown[]) => {
     const client = await pool.connect();
     const timeoutMs = Math.max(1, Math.floor(readTimeoutMs()));
     try {
-      await client.query(`BEGIN; SET LOCAL statement_timeout = ${timeoutMs}`);
+      await client.query(`BEGIN; SET LOCAL statement_timeout = ${timeoutMs}${named}`);
       const timeout = { query_timeout: timeoutMs + RESPONSE_MARGIN_MS };
       let result = await client.query({ text, values, ...timeout });
       if (!isFinal(result.rows)) result = await client.query({ text, values, ...timeout });

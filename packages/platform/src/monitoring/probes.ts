@@ -60,9 +60,9 @@ export function createReadiness({ checkReadiness, limiter, isClosing, log }: Rea
   };
 }
 
-const LIVE_PATH = '/health/live';
+export const LIVE_PATH = '/health/live';
 export const READY_PATH = '/health/ready';
-const METRICS_PATH = '/metrics';
+export const METRICS_PATH = '/metrics';
 
 export const PROBE_PATHS: readonly string[] = [LIVE_PATH, READY_PATH, METRICS_PATH];
 

@@ -148,7 +148,12 @@ test('without a token of 32 characters it does not start, and says so on one lin
     [{ KEYS_TOKEN: 'a'.repeat(31) }, /at least 32 /],
     [{ KEYS_TOKEN: `${TOKEN} short` }, /at least 32 /],
     [{ KEYS_TOKEN: 'é'.repeat(32) }, /visible ASCII/],
-    [{ KEYS_TOKEN: [TOKEN, TOKEN, TOKEN].join(' ') }, /or two of them/],
+    [{ KEYS_TOKEN: [TOKEN, TOKEN, TOKEN].join(' ') }, /may have two tokens/],
+    [{ KEYS_TOKEN: [1, 2, 3].map((n) => `billing ${TOKEN}${n}`).join('\n') }, /may have two tokens/],
+    [{ KEYS_TOKEN: `billing ${TOKEN}\nsign-up short` }, /at least 32 /],
+    [{ KEYS_TOKEN: `_billing ${TOKEN}` }, /NAME TOKEN/],
+    [{ KEYS_TOKEN: `billing page ${TOKEN}` }, /NAME TOKEN/],
+    [{ KEYS_TOKEN: `${'b'.repeat(32)}! "${TOKEN}"` }, /begins or ends with a quote/],
     [{ KEYS_TOKEN: `"${TOKEN}"` }, /begins or ends with a quote, which would be part of it/],
     [{ KEYS_TOKEN_FILE: empty }, /^KEYS_TOKEN_FILE names an empty file/],
     [{ KEYS_TOKEN_FILE: folder }, /^KEYS_TOKEN_FILE does not name a regular file/],
@@ -181,6 +186,37 @@ test('tokens of KEYS_TOKEN_FILE are replaced without a restart, by way of two; a
   await program.until(/must hold a token/);
   await writeFile(path, after);
   expect(await read()).toEqual([401, 200]);
+});
+
+test('the record of keys and the log name the program whose token a change was done with, also while it is replaced', async () => {
+  const path = join(await createTemporaryFolder(), 'token');
+  const tokens = ['billing', 'billing', 'sign-up', undefined].map((name) => ({
+    name,
+    token: randomBytes(16).toString('hex'),
+  }));
+  await writeFile(path, `${tokens.map(({ name = '', token }) => `${name} ${token}`).join('\n\n')}\n`);
+  const { keys, program } = await start({ KEYS_TOKEN: '', KEYS_TOKEN_FILE: path });
+  const ids = await Promise.all(
+    tokens.map(async ({ token }) => {
+      const { id } = (await keys('create', free, bearer(token))).body;
+      await keys('revoke', { id }, { ...bearer(token), 'x-request-id': id });
+      return id;
+    }),
+  );
+  for (const [index, { name, token }] of tokens.entries()) {
+    const { body } = await keys('history', { id: ids[index] }, bearer(token));
+    const caller = `parcel-store keys serve${name === undefined ? '' : ` for ${name}`} by `;
+    expect(body).toHaveLength(2);
+    for (const { applicationName } of body) expect(applicationName.startsWith(caller)).toBe(true);
+    await program.until(new RegExp(`"command":"revoke".*"reqId":"${ids[index]}"`));
+    const line = program
+      .output()
+      .split('\n')
+      .find((each) => each.includes(`"reqId":"${ids[index]}"`));
+    expect(JSON.parse(line ?? '')).toMatchObject({ address: '127.0.0.1', command: 'revoke', status: 200 });
+    expect(JSON.parse(line ?? '').program).toBe(name);
+    expect(program.output()).not.toContain(token);
+  }
 });
 
 test('a port that is in use, and an address of another machine, end the start with one line', async () => {
@@ -234,7 +270,9 @@ test('while PostgreSQL is away, commands and readiness are a 503, and work once 
   const own = Object.assign(new URL(databaseUrl), { hostname: '127.0.0.1', port: String(proxy.port) });
   const { keys, url, program } = await start({ DATABASE_URL: own.href });
   const ready = async () => (await fetch(`${url}/health/ready`)).status;
+  const readMetric = async () => (await (await fetch(`${url}/metrics`)).text()).split('\n').at(-2);
   expect([await ready(), (await keys('list')).status]).toEqual([200, 200]);
+  expect(await readMetric()).toBe('parcel_store_keys_ready 1');
   await proxy.cut();
   for (const [command, options] of [
     ['create', free],
@@ -251,6 +289,7 @@ test('while PostgreSQL is away, commands and readiness are a 503, and work once 
     ]);
   }
   await expect.poll(ready).toBe(503);
+  expect(await readMetric()).toBe('parcel_store_keys_ready 0');
   expect((await fetch(`${url}/health/live`)).status).toBe(200);
   await program.until(/"command":"create","status":503,.*"err"/);
   await program.until(/a database connection broke/);

@@ -212,7 +212,6 @@ describe('what is no request of the operator', () => {
     ['a query', { path: '/create?plan=free' }, 404],
     ['a name of Object.prototype', { path: '/constructor' }, 404],
     ['the absolute form', { path: 'http://127.0.0.1/create' }, 404],
-    ['metrics', { method: 'GET', path: '/metrics', body: '' }, 404],
     ['a probe that posts', { path: '/health/live' }, 404],
     ['no JSON', { body: 'name=shop&plan=pro' }, 400],
     ['half of JSON', { body: body.slice(0, -1) }, 400],

@@ -333,12 +333,12 @@ test('an index may be created concurrently, as the only statement of a migration
   const other = new pg.Client(url);
   await other.connect();
   await other.query('SELECT pg_advisory_lock(72707369)');
-  let waiting = 0;
-  const onWaiting = () => void (waiting += 1);
+  const waiting: string[] = [];
+  const onWaiting = (message: string) => void waiting.push(message);
   const applied = Promise.all(
     Array.from({ length: 3 }, () => applyMigrations(url, folder, { onWaiting, noticeMs: 20 })),
   );
-  await expect.poll(() => waiting).toBe(3);
+  await expect.poll(() => waiting).toHaveLength(3);
   await other.end();
   expect((await applied).flat()).toEqual(['20260101000000_first', '20260101000001_index']);
 });
