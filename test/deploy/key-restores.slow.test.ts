@@ -73,7 +73,7 @@ describe.skipIf(!hasPostgresTools())('restores', () => {
     const url = server.urlOf();
     const service = await startService({ databaseUrl: url });
     const { apiKey } = await service.keys.create({ name: 'on record', plan: 'free' });
-    await service.keys.setPlan(apiKey.id, { plan: 'pro' });
+    await service.keys.setPlanAll([apiKey.id], { plan: 'pro' });
     await service.close();
     const expected = await readAll(url);
     expect(expected[0].length).toBeGreaterThan(2);

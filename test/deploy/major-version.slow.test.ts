@@ -47,7 +47,7 @@ describe.skipIf(!hasPostgresTools())('logical replication to another major versi
   }) => {
     const before = await startService({ databaseUrl: old.urlOf() });
     const { apiKey, key } = await before.keys.create({ name: 'moved', plan: 'business' });
-    await before.keys.setPlan(apiKey.id, { plan: 'pro' });
+    await before.keys.setPlanAll([apiKey.id], { plan: 'pro' });
     const createOne = async (url: string) => {
       const { status, body } = await createCaller({ url, key })(create.path, post(create.body));
       expect(status).toBe(201);

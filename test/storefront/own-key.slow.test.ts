@@ -65,7 +65,7 @@ describe.skipIf(executable === undefined)('the storefront reads its key', { time
     const { page, service, call, apiKey } = visited;
     await names(page).nth(2).waitFor();
     await fill(page, { name: 'Miso', category: 'Cats', status: 'Available' });
-    await service.keys.setScopes(apiKey.id, ['pets:read']);
+    await service.keys.setScopesAll([apiKey.id], ['pets:read']);
     await expect.poll(async () => (await call('/v1/key')).body.scopes, POLL).toEqual(['pets:read']);
     await page.getByRole('button', { name: 'Save animal' }).click();
     const notice = page.getByRole('region', { name: 'This key may not add animals' });

@@ -105,7 +105,7 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
   test('of 500 requests, half of which the key lacks the scope for, exactly 60 are admitted', async () => {
     const { service } = await serve({ redisUrl });
     const { key, apiKey } = await issueFree(service);
-    await service.keys.setScopes(apiKey.id, [list.scope]);
+    await service.keys.setScopesAll([apiKey.id], [list.scope]);
     const paths = [list.path, otherList.path, list.trpc, `${otherList.trpc}?batch=1`];
     const urls = paths.map((path) => service.url + path);
     const statuses = await flood(urls, key, 500, 50);
@@ -199,7 +199,7 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     const { service, call } = await serve({ redisUrl });
     const { key, apiKey } = await issue(service, 20);
     for (let n = 0; n < 21; n += 1) await call(list.path, { key });
-    await service.keys.setPlan(apiKey.id, { plan: 'pro', perMinute: null, perDay: null });
+    await service.keys.setPlanAll([apiKey.id], { plan: 'pro', perMinute: null, perDay: null });
     await expect.poll(async () => (await call(list.path, { key })).status, { interval: 200 }).toBe(200);
     const { headers } = await call(list.path, { key });
     expect([headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]).toEqual(['300', '278']);

@@ -174,7 +174,7 @@ test('list shows the keys that all of --plan, --state, --unused-for and --owner 
   );
   await service.keys.revoke(gone?.apiKey.id ?? '', new Date());
   await service.keys.banFor(banned?.apiKey.id ?? '', 3_600, 3_600);
-  await service.keys.setPlan(fresh?.apiKey.id ?? '', { plan: 'pro' });
+  await service.keys.setPlanAll([fresh?.apiKey.id ?? ''], { plan: 'pro' });
   const listKeys = async (...options: readonly string[]) =>
     names(await runKeys(environment, 'list', '--owner', owner, ...options)).sort();
   expect(await listKeys('--plan', 'pro')).toEqual(['fresh']);

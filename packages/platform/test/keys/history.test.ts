@@ -9,6 +9,7 @@ import { runInProcess } from '../support/command.js';
 import { execute } from '../support/execute.js';
 import { COLUMN_CHANGES, NEW_ID } from '../support/key-columns.js';
 import { runKeys } from '../support/process.js';
+import { rotate } from '../support/rotate.js';
 import { createCaller, startService, useService } from '../support/test-service.js';
 
 let history: KeyHistoryStore;
@@ -33,7 +34,7 @@ const sql = (text: string, values?: unknown[]) => execute(service.databaseUrl, t
 async function createKey() {
   const limits = { plan: 'enterprise', perMinute: 1, perDay: 1 } as const;
   const { apiKey } = await service.keys.create({ name: 'audited', owner: 'acme', ...limits });
-  await service.keys.rotate(apiKey.id, new Date('2030-01-01T00:00:00Z'));
+  await rotate(service.keys, apiKey.id, new Date('2030-01-01T00:00:00Z'));
   return apiKey.id;
 }
 

@@ -6,6 +6,7 @@ import { hashKey } from '../../src/keys/format.js';
 import { createKeyStore } from '../../src/keys/store.js';
 import { execute } from '../support/execute.js';
 import { COLUMN_CHANGES } from '../support/key-columns.js';
+import { rotate } from '../support/rotate.js';
 import { asService } from '../support/service-role.js';
 import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
 import { until } from '../support/until.js';
@@ -127,7 +128,7 @@ test('another value in any column of a key is a change, and the same row written
   const limits = { plan: 'enterprise', perMinute: 1, perDay: 1 } as const;
   for (const [column, [value]] of Object.entries(COLUMN_CHANGES)) {
     const { apiKey } = await store.create({ name: 'x', owner: 'acme', ...limits });
-    const rotated = await store.rotate(apiKey.id, new Date('2030-01-01T00:00:00Z'));
+    const rotated = await rotate(store, apiKey.id, new Date('2030-01-01T00:00:00Z'));
     const read = () => store.findByHashes([hashKey(rotated?.key ?? '')]);
     const [found = expect.unreachable()] = await read();
     await execute(url, 'UPDATE api_keys SET name = name');

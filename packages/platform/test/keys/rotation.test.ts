@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createAuthenticator } from '../../src/keys/authenticator.js';
+import { rotate } from '../support/rotate.js';
 import { useService } from '../support/test-service.js';
 
 let now = Date.now();
@@ -17,7 +18,7 @@ async function works(key: string | undefined): Promise<boolean> {
 
 test('the old key works during the overlap, as the same key, and ends exactly with it', async () => {
   const { key: old, apiKey } = await service.keys.create(plain);
-  const rotated = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS));
+  const rotated = await rotate(service.keys, apiKey.id, new Date(now + HOUR_MS));
   expect(rotated?.apiKey.previousExpiresAt?.getTime()).toBe(now + HOUR_MS);
   const { authenticate } = createAuthenticator({ store: service.keys, prefix: 'ps_test_', now: () => now });
   const [byOld, byNew] = [await authenticate(`Bearer ${old}`), await authenticate(`Bearer ${rotated?.key}`)];
@@ -31,14 +32,16 @@ test('the old key works during the overlap, as the same key, and ends exactly wi
 
 test('without an overlap the old key ends at once', async () => {
   const { key: old, apiKey } = await service.keys.create(plain);
-  const rotated = await service.keys.rotate(apiKey.id);
+  const rotated = await rotate(service.keys, apiKey.id);
   expect([await works(old), await works(rotated?.key)]).toEqual([false, true]);
 });
 
 test('a second rotation with an overlap during an overlap changes nothing, also at the same time, so that a repetition ends no key', async () => {
   const { key: first, apiKey } = await service.keys.create(plain);
   const endsAt = new Date(now + HOUR_MS);
-  const answers = await Promise.all(Array.from({ length: 10 }, () => service.keys.rotate(apiKey.id, endsAt)));
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () => rotate(service.keys, apiKey.id, endsAt)),
+  );
   const [second, ...more] = answers.filter((answer) => answer !== undefined);
   expect(more).toEqual([]);
   expect([await works(first), await works(second?.key)]).toEqual([true, true]);
@@ -50,14 +53,14 @@ test('a second rotation with an overlap during an overlap changes nothing, also 
 
 test('a second rotation that is done again, or has no overlap, ends the oldest key at once', async () => {
   const { key: first, apiKey } = await service.keys.create(plain);
-  const second = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS));
-  const third = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS), true);
+  const second = await rotate(service.keys, apiKey.id, new Date(now + HOUR_MS));
+  const third = await rotate(service.keys, apiKey.id, new Date(now + HOUR_MS), true);
   expect([await works(first), await works(second?.key), await works(third?.key)]).toEqual([
     false,
     true,
     true,
   ]);
-  const fourth = await service.keys.rotate(apiKey.id);
+  const fourth = await rotate(service.keys, apiKey.id);
   expect([await works(second?.key), await works(third?.key), await works(fourth?.key)]).toEqual([
     false,
     false,
@@ -67,15 +70,15 @@ test('a second rotation that is done again, or has no overlap, ends the oldest k
 
 test('an overlap does not prolong a key that expires before it ends', async () => {
   const { key: old, apiKey } = await service.keys.create({ ...plain, expiresAt: new Date(now + HOUR_MS) });
-  await service.keys.rotate(apiKey.id, new Date(now + 2 * HOUR_MS));
+  await rotate(service.keys, apiKey.id, new Date(now + 2 * HOUR_MS));
   now += HOUR_MS;
   expect(await works(old)).toBe(false);
 });
 
 test('revocation and a change of plan apply to the old key as to the new one', async () => {
   const { key: old, apiKey } = await service.keys.create(plain);
-  const rotated = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS));
-  await service.keys.setPlan(apiKey.id, { plan: 'pro', perMinute: null, perDay: null });
+  const rotated = await rotate(service.keys, apiKey.id, new Date(now + HOUR_MS));
+  await service.keys.setPlanAll([apiKey.id], { plan: 'pro', perMinute: null, perDay: null });
   const { authenticate } = createAuthenticator({ store: service.keys, prefix: 'ps_test_', now: () => now });
   expect(await authenticate(`Bearer ${old}`)).toMatchObject({ apiKey: { plan: 'pro' } });
   await service.keys.revoke(apiKey.id, new Date());

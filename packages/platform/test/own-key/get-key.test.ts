@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { create, list, resources } from '#operations-under-test';
 import { deprecated } from '../store/deprecated.js';
 import { oldToolCall, toolCall } from '../support/mcp.js';
+import { rotate } from '../support/rotate.js';
 import {
   type Caller,
   createCaller,
@@ -206,7 +207,7 @@ test('a client of MCP whose headers do not name the tool asks for the key like f
 
 test('a rotated key learns its own hint, and not that of its successor', async () => {
   const { key, apiKey } = await issue();
-  const rotated = await service.keys.rotate(apiKey.id, new Date(NOW + DAY_MS));
+  const rotated = await rotate(service.keys, apiKey.id, new Date(NOW + DAY_MS));
   for (const own of [key, rotated?.key ?? '', key])
     expect((await call('/v1/key', { key: own })).body.hint).toBe(own.slice(0, 12));
 });
@@ -247,7 +248,7 @@ test('every response of a key that expires within 30 days says when, and no othe
 test('the key that a rotation replaced announces the end of the overlap', async () => {
   const { key, apiKey } = await issue();
   const overlapEndsAt = new Date(NOW + DAY_MS);
-  const rotated = await service.keys.rotate(apiKey.id, overlapEndsAt);
+  const rotated = await rotate(service.keys, apiKey.id, overlapEndsAt);
   const old = await call('/v1/key', { key });
   expect(old.headers.get('x-api-key-expires')).toBe(overlapEndsAt.toISOString());
   expect(old.body.expiresAt).toBe(overlapEndsAt.toISOString());

@@ -1,6 +1,7 @@
 import { SCOPES } from '@animal-store/definition/scopes';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { create, list } from '#operations-under-test';
+import { rotate } from '../support/rotate.js';
 import {
   type Caller,
   createCaller,
@@ -107,7 +108,7 @@ test.each(SCOPES)('a key with no scope but %s may end itself', async (scope) => 
 
 test.each(['old', 'new'])('during an overlap, the %s key ends both, by its own hint alone', async (which) => {
   const { key, apiKey } = await issue();
-  const rotated = await service.keys.rotate(apiKey.id, new Date(Date.now() + 86_400_000));
+  const rotated = await rotate(service.keys, apiKey.id, new Date(Date.now() + 86_400_000));
   const keys = { old: key, new: rotated?.key ?? '' };
   const [sent, kept] = which === 'old' ? [keys.old, keys.new] : [keys.new, keys.old];
   const revoke = (hintOf: string) =>

@@ -2,6 +2,7 @@ import { create, LEAST_NUMBER, list, newItem, otherList, read } from '#operation
 import { hashKey } from '../../src/keys/format.js';
 import { deleteExpiredCreates } from '../../src/tables/idempotency.js';
 import { createUsageStore, DAY_MS, lastDays, toDay } from '../../src/usage/store.js';
+import { rotate } from './rotate.js';
 import { createCaller, post, type TestService } from './test-service.js';
 
 /** Keys that a caller may not use, by what was done to them. */
@@ -18,7 +19,7 @@ export async function issueRefusedKeys({ keys }: Pick<TestService, 'keys'>): Pro
     issue('banned'),
   ]);
   await keys.revoke(revoked.apiKey.id, past);
-  await keys.rotate(replaced.apiKey.id, past);
+  await rotate(keys, replaced.apiKey.id, past);
   await keys.ban(banned.apiKey.id, 86_400);
   return { revoked: revoked.key, expired: expired.key, replaced: replaced.key, banned: banned.key };
 }
