@@ -93,7 +93,7 @@ test.each([
   ['prisma migrate deploy', applyWithEngine],
 ])('%s accepts a database that has the migrations from before 1.0.0', async (_command, apply) => {
   const url = await createTestDatabase();
-  const replaced = Object.values(FORMER).flatMap((names) => names);
+  const replaced = Object.values(FORMER).flat();
   await execute(
     url,
     `DELETE FROM _prisma_migrations WHERE substring(migration_name FROM '^\\d+_(.*)$') = ANY ('{${replaced}}');

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_PAGE_SIZE } from '../contract/protocol.js';
-import { PAGE_ORDERS } from '../tables/reads.js';
+import { PAGE_ORDERS } from '../tables/read-statements.js';
 import type { RequestContext } from './builder.js';
 import { fieldError, INPUT_ERROR, int64, integer } from './input.js';
 

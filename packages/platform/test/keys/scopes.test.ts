@@ -315,6 +315,8 @@ test('a stored response is not repeated to a key that has lost the scope', async
   const { key, apiKey } = await service.keys.create({ name: 'narrowed', ...ENTERPRISE });
   const creating = { ...post(newItem('Scoped'), { 'idempotency-key': 'one' }), key };
   expect((await call(create.path, creating)).status).toBe(201);
-  expect(await service.keys.setScopesAll([apiKey.id], [list.scope])).toMatchObject([{ scopes: [list.scope] }]);
+  expect(await service.keys.setScopesAll([apiKey.id], [list.scope])).toMatchObject([
+    { scopes: [list.scope] },
+  ]);
   await expect.poll(async () => (await call(create.path, creating)).status).toBe(403);
 });
