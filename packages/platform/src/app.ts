@@ -1,7 +1,12 @@
 import type { AddressInfo } from 'node:net';
 import { openServer, type RefusalReason, type ServerOptions } from '@animal-store/http-server';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { type AdmissionOptions, readTarget, registerAdmission } from './admission/admission.js';
+import {
+  type AdmissionOptions,
+  type ProtocolOptions,
+  readTarget,
+  registerAdmission,
+} from './admission/admission.js';
 import type { CorsOptions } from './admission/cors.js';
 import { registerNoOAuth } from './admission/no-oauth.js';
 import { findHttpError } from './admission/request-checks.js';
@@ -51,7 +56,7 @@ export type AppOptions = Pick<ServerOptions, 'log' | 'connections' | 'overload' 
 
 /** The HTTP server: a list of everything that happens to a request. */
 export async function buildApp(options: AppOptions) {
-  const { log, now, router, authenticator, limiter, bans, usage } = options;
+  const { log, limiter, authenticator } = options;
   const hasProbes = options.metricsPort === undefined;
   const { app, overload } = openServer({
     ...options,
@@ -66,13 +71,9 @@ export async function buildApp(options: AppOptions) {
     isSecure: options.publicUrl?.startsWith('https:') ?? false,
   });
   const publicUrl = createPublicUrl(app, options.host, options.publicUrl);
-  const operations = listOperations(router);
+  const operations = listOperations(options.router);
   const checkReadiness = createCachedCheck(options.checkReadiness);
-  const { countKeys, countConnections, durations, counters } = options;
-  const metrics = createMetrics({
-    ...{ server: app.server, overload, checkReadiness, limiter, usage },
-    ...{ countKeys, countConnections, durations, counters },
-  });
+  const metrics = createMetrics({ ...options, server: app.server, overload, checkReadiness });
   // Before every other hook, so that requests which those refuse are reported, too.
   reportRequests(
     app,
@@ -80,7 +81,6 @@ export async function buildApp(options: AppOptions) {
     metrics,
     (request) => readTarget(request).calls,
   );
-
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id);
     // Within the protocols, admission does this, so that the response has limit headers.
@@ -89,7 +89,6 @@ export async function buildApp(options: AppOptions) {
   const isClosing = endConnectionsWhenClosing(app);
   answerErrorsWith(app, sendError);
   ignoreBodies(app);
-
   const probes: Probes = {
     readReadiness: createReadiness({ checkReadiness, limiter, isClosing, log }),
     readMetrics: () => metrics.registry.metrics(),
@@ -97,40 +96,44 @@ export async function buildApp(options: AppOptions) {
   if (hasProbes) registerProbes(app, probes);
   registerApiCatalog(app, { publicUrl, statusPath: hasProbes ? READY_PATH : undefined });
   await registerDocs(app, () => options.buildDocument(publicUrl()));
-  const { stores, revokeKey, anonymousPerMinute, limitsPer, canRehearse, corsOrigins } = options;
-  const cors = { corsOrigins, exposedHeaders: fieldNames };
-  const checks = {
-    ...{ authenticator, limiter, bans, usage, metrics, overload },
-    ...{ anonymousPerMinute, limitsPer, canRehearse, publicUrl, now, ...cors },
-  };
-  const context = { operations, stores, revokeKey, limitsPer, now };
+  const exposedHeaders = fieldNames;
+  await registerProtocols(app, { ...options, operations, publicUrl, metrics, overload, exposedHeaders });
+  return { app, probes };
+}
+
+/** What the three protocols share. */
+type SharedOptions = Omit<AppOptions, 'publicUrl' | 'overload'> &
+  Omit<ProtocolOptions, 'protocol' | 'corsMethods'> &
+  Pick<RestOptions, 'operations'>;
+
+async function registerProtocols(app: FastifyInstance, options: SharedOptions): Promise<void> {
   const rest = async (scope: FastifyInstance) => {
-    const corsMethods = operations.map(({ method }) => method);
-    await registerAdmission(scope, { ...checks, corsMethods, protocol: 'rest' });
+    const corsMethods = options.operations.map(({ method }) => method);
+    await registerAdmission(scope, { ...options, corsMethods, protocol: 'rest' });
     // An error that a client rehearses needs no input.
     readBodyAs(scope, (bytes, { admission }) =>
       bytes.length === 0 && admission.rehearsal !== undefined ? {} : parseJson(decodeBody(bytes)),
     );
-    registerRest(scope, { ...context, router, publicUrl });
+    registerRest(scope, options);
     answerErrorsWith(scope, sendError);
   };
   const trpc = async (scope: FastifyInstance) => {
-    await registerAdmission(scope, { ...checks, corsMethods: ['GET', 'POST'], protocol: 'trpc' });
+    const corsMethods = ['GET', 'POST'];
+    await registerAdmission(scope, { ...options, corsMethods, protocol: 'trpc' });
     readBodyAs(scope, decodeBody);
-    registerRpc(scope, { ...context, router });
+    registerRpc(scope, options);
     answerErrorsWith(scope, sendRpcError);
   };
   const mcp = async (scope: FastifyInstance) => {
     const corsMethods = ['POST'];
-    await registerAdmission(scope, { ...checks, corsMethods, protocol: 'mcp', refusesOrigins: true });
-    registerMcp(scope, { ...context, router });
+    await registerAdmission(scope, { ...options, corsMethods, protocol: 'mcp', refusesOrigins: true });
+    registerMcp(scope, options);
     answerErrorsWith(scope, sendMcpError);
   };
   await app.register(rest, { prefix: REST_PREFIX });
   await app.register(trpc, { prefix: TRPC_PREFIX });
   await app.register(mcp, { prefix: MCP_PREFIX });
-  await app.register((scope) => registerNoOAuth(scope, cors));
-  return { app, probes };
+  await app.register((scope) => registerNoOAuth(scope, options));
 }
 
 /** What is answered where there is no request. */

@@ -6,21 +6,22 @@ import type { FastifyBaseLogger } from 'fastify';
 import { type AppOptions, buildApp } from './app.js';
 import type { Database } from './connections/client.js';
 import { detectOutage, withOutages } from './connections/outage.js';
-import { createAuthenticator } from './keys/authenticator.js';
+import { type Authenticator, createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
 import { TEST_PREFIX } from './keys/format.js';
 import { describeGap, findHistoryGap } from './keys/history.js';
-import { createKeyStore } from './keys/store.js';
+import { createKeyStore, type KeyStore } from './keys/store.js';
 import { checkSchema } from './migrations/grants.js';
+import { measureQueries } from './monitoring/query-durations.js';
 import { createRouter, type Resource } from './operations/resource.js';
 import type { Config } from './process/config.js';
 import { deleteExpiredCreates } from './tables/idempotency.js';
 import { BATCH_CHANNEL } from './timing/batch-channel.js';
-import { createDurations } from './timing/durations.js';
+import type { createDurations } from './timing/durations.js';
 import { repeat } from './timing/repeat.js';
 import { OPERATION_TIMEOUT_MS, REDIS_TIMEOUT_MS, withTimeout } from './timing/timeouts.js';
 import { flushRegularly, UNNAMED_CALL, UsageCounter } from './usage/counter.js';
-import { createUsageStore } from './usage/store.js';
+import { createUsageStore, type UsageStore } from './usage/store.js';
 
 /** How long the start waits for Redis, so that not even the first requests are counted in memory. */
 const REDIS_WAIT_MS = 2_000;
@@ -64,31 +65,9 @@ export async function createService(options: ServiceOptions) {
     warn: warn('usage could not be stored yet; it is tried again'),
   });
   const endFlushing = flushRegularly(usage);
-  const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
-  const { redisUrls, readRedisUrls } = config;
-  // Created here and not by the database: the commands have no metrics, and loading prom-client is a sixth of their time.
-  const queryDurations = createDurations(
-    'database_query_duration_seconds',
-    'How long queries took, including failed ones; one statement may serve several requests',
-    ['statement'],
-  );
-  database.observeQueries((seconds, statement) => queryDurations.observe({ statement }, seconds));
-  const redisDurations = createDurations(
-    'redis_command_duration_seconds',
-    'How long commands to Redis took, including failed ones',
-  );
-  const limiter =
-    overrides.limiter ??
-    (await createLimiter({
-      windows: WINDOWS,
-      redisUrls,
-      readRedisUrls,
-      log,
-      now,
-      observeCommand: (seconds) => redisDurations.observe(seconds),
-      commandTimeoutMs: REDIS_TIMEOUT_MS,
-      channelName: BATCH_CHANNEL,
-    }));
+  const stores = createStores(resources, database);
+  const durations = measureQueries(database);
+  const limiter = overrides.limiter ?? (await createRedisLimiter(options, now, durations.ofRedis));
   const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
   await Promise.all([
     database.connect().catch(warn('a connection to the database could not be opened yet')),
@@ -101,50 +80,25 @@ export async function createService(options: ServiceOptions) {
     log,
     now,
     router,
-    stores: Object.fromEntries(
-      stores.map(({ name, store }) => [name, withOutages(OPERATION_TIMEOUT_MS, store)]),
-    ),
+    stores,
     authenticator,
     limiter,
     bans,
     usage,
-    async revokeKey(id) {
-      const revocation = keys.revoke(id, new Date(now()));
-      // If its result is late or lost, the key may be revoked all the same.
-      await detectOutage(withTimeout(OPERATION_TIMEOUT_MS, revocation)).finally(() =>
-        authenticator.forget(id),
-      );
-    },
+    revokeKey: createRevoke(keys, authenticator, now),
     canRehearse: config.keyPrefix === TEST_PREFIX,
     countConnections: database.countConnections,
-    async checkReadiness() {
-      // Together with the others, because a process that is late has no time for one after the other.
-      const statements = database.checkStatements();
-      statements.catch(() => {});
-      const reads = { ...database, pool: database.reads.pool };
-      await checkSchema(reads);
-      const gap = await findHistoryGap(reads);
-      await statements;
-      return gap && describeGap(gap);
-    },
+    checkReadiness: () => checkReadiness(database),
     counters,
-    durations: [queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
-    async countKeys() {
-      const [at, soon] = [new Date(now()), new Date(now() + EXPIRY_WARNING_MS)];
-      const [banned, expiring] = await Promise.all([keys.countBanned(at), keys.countExpiring(at, soon)]);
-      return { banned, expiring };
-    },
+    durations: [durations.ofDatabase, ...(config.redisUrls.length > 0 ? [durations.ofRedis] : [])],
+    countKeys: () => countKeys(keys, now()),
     async buildDocument(publicUrl) {
       const { buildDocument } = await import('./docs/document.js');
       return buildDocument({ ...config, resources, publicUrl });
     },
     ...overrides,
   });
-  const cleanUp = async () => {
-    await deleteExpiredCreates(database).catch(warn('expired idempotency keys could not be deleted'));
-    await usages.deleteExpired(config.usageDays).catch(warn('old usage could not be deleted'));
-  };
-  const endCleanup = repeat(() => CLEANUP_INTERVAL_MS, cleanUp);
+  const endCleanup = cleanUpRegularly(database, usages, config.usageDays, warn);
   /** Call it after the app is closed and before the database is. */
   const close = async () => {
     await endCleanup();
@@ -153,9 +107,85 @@ export async function createService(options: ServiceOptions) {
     await endFlushing();
     await usage.close();
     await limiter.close();
-    const pending: PromiseLike<unknown>[] = [];
-    closeChannel.publish({ waitFor: (promise: PromiseLike<unknown>) => pending.push(promise) });
-    await Promise.allSettled(pending);
+    await closeSubscribers();
   };
   return { app, probes, keys, limiter, close };
+}
+
+function cleanUpRegularly(
+  database: Database,
+  usages: Pick<UsageStore, 'deleteExpired'>,
+  usageDays: number,
+  warn: (message: string) => (error: unknown) => void,
+) {
+  const cleanUp = async () => {
+    await deleteExpiredCreates(database).catch(warn('expired idempotency keys could not be deleted'));
+    await usages.deleteExpired(usageDays).catch(warn('old usage could not be deleted'));
+  };
+  return repeat(() => CLEANUP_INTERVAL_MS, cleanUp);
+}
+
+/** By the name of their resource. A call that takes too long fails as an outage. */
+function createStores(resources: readonly Resource[], database: Database) {
+  const stores = resources.map(({ name, createStore }) => [
+    name,
+    withOutages(OPERATION_TIMEOUT_MS, createStore(database)),
+  ]);
+  return Object.fromEntries(stores);
+}
+
+function createRedisLimiter(
+  { config: { redisUrls, readRedisUrls }, log }: ServiceOptions,
+  now: () => number,
+  durations: ReturnType<typeof createDurations>,
+) {
+  return createLimiter({
+    windows: WINDOWS,
+    redisUrls,
+    readRedisUrls,
+    log,
+    now,
+    observeCommand: (seconds) => durations.observe(seconds),
+    commandTimeoutMs: REDIS_TIMEOUT_MS,
+    channelName: BATCH_CHANNEL,
+  });
+}
+
+/** Revokes a key, and lets this process forget what it knows of it. */
+function createRevoke(
+  keys: Pick<KeyStore, 'revoke'>,
+  authenticator: Pick<Authenticator, 'forget'>,
+  now: () => number,
+) {
+  return async (id: string): Promise<void> => {
+    const revocation = keys.revoke(id, new Date(now()));
+    // If its result is late or lost, the key may be revoked all the same.
+    await detectOutage(withTimeout(OPERATION_TIMEOUT_MS, revocation)).finally(() => authenticator.forget(id));
+  };
+}
+
+/** Resolves with a warning, if there is one, while requests can be served. */
+async function checkReadiness(database: Database): Promise<string | undefined> {
+  // Together with the others, because a process that is late has no time for one after the other.
+  const statements = database.checkStatements();
+  statements.catch(() => {});
+  const reads = { ...database, pool: database.reads.pool };
+  await checkSchema(reads);
+  const gap = await findHistoryGap(reads);
+  await statements;
+  return gap && describeGap(gap);
+}
+
+/** @param at Unix milliseconds */
+async function countKeys(keys: Pick<KeyStore, 'countBanned' | 'countExpiring'>, at: number) {
+  const [now, soon] = [new Date(at), new Date(at + EXPIRY_WARNING_MS)];
+  const [banned, expiring] = await Promise.all([keys.countBanned(now), keys.countExpiring(now, soon)]);
+  return { banned, expiring };
+}
+
+/** Waits for what subscribers of the channel still have to send, such as a tracer its spans. */
+async function closeSubscribers(): Promise<void> {
+  const pending: PromiseLike<unknown>[] = [];
+  closeChannel.publish({ waitFor: (promise: PromiseLike<unknown>) => pending.push(promise) });
+  await Promise.allSettled(pending);
 }

@@ -49,7 +49,7 @@ export interface AdmissionOptions extends Omit<ChargeOptions, 'metrics'>, Announ
   readonly canRehearse: boolean;
 }
 
-interface ProtocolOptions extends AdmissionOptions, ChargeOptions, CorsOptions {
+export interface ProtocolOptions extends AdmissionOptions, ChargeOptions, CorsOptions {
   readonly protocol: Protocol;
   /**
    * Whether an Origin that CORS does not allow is an error. Default: false, and browsers keep the response from their

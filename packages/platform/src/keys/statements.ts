@@ -56,25 +56,22 @@ export interface KeyFilter {
 }
 
 /** The key of a row, without what the row has besides. */
-export function toApiKey({
-  id,
-  name,
-  owner,
-  hint,
-  plan,
-  perMinute,
-  perDay,
-  scopes,
-  banSeconds,
-  ...moments
-}: KeyRow): ApiKey {
+export function toApiKey(row: KeyRow): ApiKey {
   return {
-    ...{ id, name, owner, hint, plan, perMinute, perDay, scopes, banSeconds },
-    createdAt: new Date(Number(moments.createdAt)),
-    expiresAt: toDate(moments.expiresAt),
-    previousExpiresAt: toDate(moments.previousExpiresAt),
-    revokedAt: toDate(moments.revokedAt),
-    bannedUntil: toDate(moments.bannedUntil),
+    id: row.id,
+    name: row.name,
+    owner: row.owner,
+    hint: row.hint,
+    plan: row.plan,
+    perMinute: row.perMinute,
+    perDay: row.perDay,
+    scopes: row.scopes,
+    banSeconds: row.banSeconds,
+    createdAt: new Date(Number(row.createdAt)),
+    expiresAt: toDate(row.expiresAt),
+    previousExpiresAt: toDate(row.previousExpiresAt),
+    revokedAt: toDate(row.revokedAt),
+    bannedUntil: toDate(row.bannedUntil),
   };
 }
 

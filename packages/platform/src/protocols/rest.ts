@@ -32,7 +32,12 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
     const run = createOpenApiHandler(router, operation);
     const allowed = listAllowed(operations, path);
     const target: RequestTarget = {
-      ...{ calls: [name], cost, scope, deprecation, freeForKey, mayLackBody: !operation.takesBody },
+      calls: [name],
+      cost,
+      scope,
+      deprecation,
+      freeForKey,
+      mayLackBody: !operation.takesBody,
       listAllowed: () => allowed,
     };
     const status = success?.status ?? (schema === undefined ? 204 : 200);
