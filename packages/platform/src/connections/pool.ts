@@ -11,7 +11,7 @@ const READ_TIMEOUT = 'Query read timeout';
 /** How often the server is asked about processes that may still be at work. */
 const ASK_INTERVAL_MS = 300;
 
-/** Busy processes only: one that waits for its client notices that the connection was closed. */
+/** Only busy backends: an idle one sees by itself that its connection is gone. */
 const FIND_BUSY = `
   SELECT pid FROM pg_stat_activity
   WHERE pid = ANY ($1) AND usename = current_user AND state IS DISTINCT FROM 'idle'`;
@@ -43,8 +43,8 @@ export type PoolConfig = Omit<pg.PoolConfig, 'Client'> & {
 export class Pool extends pg.Pool {
   /** With how many connections the pool was opened */
   readonly size: number;
-  /** Whether the pool may open a further connection now */
-  mayGrow = () => true;
+  /** The pools that are to have a connection each before this one has a second: none, or all of the process */
+  siblings: readonly Pool[] = [];
   /** Called when the server allows no further connection */
   onRefused: (error: Error) => void = () => {};
   readonly #config: PoolConfig;
@@ -63,8 +63,6 @@ export class Pool extends pg.Pool {
       this.#borrowed -= 1;
       if (error?.message === READ_TIMEOUT || endOpenTransaction(error, client)) this.#addOrphan(client);
     });
-    // pg reads it whenever somebody asks for a connection.
-    Object.defineProperty(this.options, 'max', { get: () => this.#readMax() });
   }
 
   /** Whether it has no connection, nor one that its server process still keeps */
@@ -97,11 +95,11 @@ export class Pool extends pg.Pool {
     return undefined;
   }
 
-  #readMax(): number {
-    // Then nobody needs a further one.
-    if (this.idleCount > 0) return this.size;
-    const grows = performance.now() >= this.#retryAtMs && this.mayGrow();
-    return Math.min(grows ? this.size : Math.max(1, this.held), this.size - this.#orphans.size);
+  /** Whether it may open no further connection now. pg-pool asks its own method of this name before it opens one. */
+  _isFull(): boolean {
+    const mayGrow = performance.now() >= this.#retryAtMs && !this.siblings.some(({ isEmpty }) => isEmpty);
+    const most = mayGrow ? this.size : Math.max(1, this.held);
+    return this.totalCount >= Math.min(most, this.size - this.#orphans.size);
   }
 
   #addOrphan(client: pg.PoolClient): void {
@@ -147,8 +145,8 @@ async function findBusy(config: PoolConfig, pids: readonly number[]): Promise<Re
 }
 
 /**
- * Ends the idle connections of a pool: it takes each one out and destroys it. When it is called twice in a row, it may ask
- * for more connections than are idle. The pool then opens new ones, and there is no client if that takes too long.
+ * Ends the idle connections of a pool: it takes each one out and destroys it. Called twice in a row, it may take more than
+ * were idle; the pool then opens new ones, which are closed as well. If opening takes too long, there is no client to close.
  */
 function discardIdle(pool: pg.Pool): void {
   for (let count = pool.idleCount; count > 0; count -= 1) {

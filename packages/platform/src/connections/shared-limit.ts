@@ -42,7 +42,6 @@ export function shareLimit(
   };
   for (const pool of pools) {
     pool.onRefused = noteRefusal;
-    pool.mayGrow = () => !(keepsOneEach && pools.some(({ isEmpty }) => isEmpty));
     // After an outage, whichever comes first lets the others follow before it grows.
     pool.on('connect', () => {
       if (keepsOneEach) openEmpty(pools.filter(({ totalCount }) => totalCount === 0)).catch(() => {});
@@ -52,6 +51,7 @@ export function shareLimit(
     /** Opens the first connection of each pool, and sees to it from now on that each can have one. */
     async connect() {
       keepsOneEach = true;
+      for (const pool of pools) pool.siblings = pools;
       await openEmpty();
     },
     openEmpty: () => openEmpty(),

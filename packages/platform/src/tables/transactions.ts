@@ -100,18 +100,20 @@ async function transact<Result>(
   work: Change<Result>,
 ): Promise<Result> {
   const prisma = await loadPrisma();
-  const leftMs = () => Math.floor(deadline - performance.now());
+  const readLeftMs = () => Math.max(1, Math.floor(deadline - performance.now()));
   const inTime = async (transaction: Transaction) => {
-    const timeoutMs = leftMs();
-    if (timeoutMs <= 0) throw new TimeoutError(`No transaction within ${TRANSACTION_TIMEOUT_MS} ms`);
-    return withTimeout(timeoutMs, work(transaction, createLocks(transaction, inSchema)));
+    if (performance.now() >= deadline)
+      throw new TimeoutError(`No transaction within ${TRANSACTION_TIMEOUT_MS} ms`);
+    return withTimeout(readLeftMs(), work(transaction, createLocks(transaction, inSchema)));
   };
-  const timeout = Math.max(leftMs(), 1);
-  // Prisma's `timeout` begins when `maxWait` has ended. The two together would take twice the time, so the work has its own.
-  return prisma.$transaction(inTime, { maxWait: timeout, timeout }).catch((error: unknown) => {
-    // An id that is stored already is nobody's fault here: the next attempt draws another one. See createInsert.
-    throw readUniqueViolation(error).endsWith('_pkey') ? new DatabaseOutage(error) : error;
-  });
+  // Prisma's `timeout` begins when `maxWait` has ended. Both together could take twice what is left, so the work has a timeout
+  // of its own.
+  return prisma
+    .$transaction(inTime, { maxWait: readLeftMs(), timeout: readLeftMs() })
+    .catch((error: unknown) => {
+      // An id that is stored already is nobody's fault here: the next attempt draws another one. See createInsert.
+      throw readUniqueViolation(error).endsWith('_pkey') ? new DatabaseOutage(error) : error;
+    });
 }
 
 function createLocks(transaction: Transaction, inSchema: InSchema): Locks {
