@@ -1,7 +1,7 @@
-import { exitWithError } from '../../packages/platform/src/errors/operator-error.js';
 import { type DatabaseSource, openSource } from '../../packages/platform/src/migrations/source.js';
 import { readConfig } from '../../packages/platform/src/process/config.js';
 import { loadEnvironmentFile } from '../../packages/platform/src/process/environment-file.js';
+import { exitWithError } from '../../packages/platform/src/process/exit.js';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../../packages/platform/src/timing/timeouts.js';
 
 const warn = (message: string) => void process.stderr.write(`${message}\n`);

@@ -1,4 +1,5 @@
-import { exitWithError, OperatorError } from '../../packages/platform/src/errors/operator-error.js';
+import { OperatorError } from '../../packages/platform/src/errors/operator-error.js';
+import { exitWithError } from '../../packages/platform/src/process/exit.js';
 import { runOnSource } from './command.js';
 import { draftMigration } from './schema-difference.js';
 

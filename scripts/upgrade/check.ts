@@ -1,7 +1,8 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { exitWithError, OperatorError } from '../../packages/platform/src/errors/operator-error.js';
+import { OperatorError } from '../../packages/platform/src/errors/operator-error.js';
+import { exitWithError } from '../../packages/platform/src/process/exit.js';
 import { type Creates, callEveryOperation } from './call-every-operation.js';
 import type { Found } from './caller.js';
 import { createMigratedDatabase } from './database.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
-import { maskControls } from '../errors/terminal-text.js';
 import type { ApiKey, ListedKey } from '../keys/api-key.js';
+import { maskControls } from '../process/terminal-text.js';
 import * as parse from './arguments.js';
 import type { KeyTools } from './command.js';
 import { formatKeys } from './key-view.js';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { toInstalledCommands } from '../errors/installed-commands.js';
-import { escapeControls } from '../errors/terminal-text.js';
+import { escapeControls } from '../process/terminal-text.js';
 import { planExample } from './arguments.js';
 import { CHANGES } from './change-commands.js';
 import {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { escapeControls } from '../errors/terminal-text.js';
 import type { ListedKey } from '../keys/api-key.js';
 import { KEY_STATES, type KeyFilter } from '../keys/statements.js';
 import type { KeyStore } from '../keys/store.js';
+import { escapeControls } from '../process/terminal-text.js';
 import * as parse from './arguments.js';
 import { defineCommand } from './command.js';
 import { formatKeyRows, toKeyJson, toKeyRow } from './key-view.js';

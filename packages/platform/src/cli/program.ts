@@ -4,7 +4,7 @@ import { detectOutage, toReported, withOutages } from '../connections/outage.js'
 import { withStatementTimeout } from '../connections/statement-timeout.js';
 import { VERSION } from '../contract/version.js';
 import { toInstalledCommands } from '../errors/installed-commands.js';
-import { exitWithError, OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../errors/operator-error.js';
 import { createKeyHistoryStore, describeGap, findHistoryGap } from '../keys/history.js';
 import { createKeyStore } from '../keys/store.js';
 import { checkSchema } from '../migrations/grants.js';
@@ -12,6 +12,7 @@ import { addSampleData, type DatabaseSource, openSource, type SourceOptions } fr
 import type { Resource } from '../operations/resource.js';
 import { readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
+import { exitWithError } from '../process/exit.js';
 import { COMMAND_CONNECT_TIMEOUT_MS, COMMAND_STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createUsageStore } from '../usage/store.js';
 import { parseNumber, planExample } from './arguments.js';

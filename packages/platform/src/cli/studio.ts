@@ -12,25 +12,8 @@ import { describeCaller } from './caller.js';
 
 /** Where prisma.config.ts is, so that Studio works from any folder */
 const CONFIG_FOLDER = fileURLToPath(ROOT);
-/**
- * A module for the process of Prisma Studio:
- *
- * - Its page reports its launch to checkpoint.prisma.io, which no option or variable of Prisma turns off; a policy lets the
- *   browser refuse that, and whatever else would leave this machine.
- * - It sends errors as JSON, which leaves out the message: without it, a refusal by a constraint is an empty red box.
- * - It would wait for connections of its page to close, and outlive the process that started it: a page with which
- *   anybody at this machine could go on writing.
- */
-const PRELOADED = `
-  import { subscribe } from 'node:diagnostics_channel';
-  const policy = "default-src 'self' 'unsafe-inline' data: blob:";
-  subscribe('http.server.request.start', (message) =>
-    message.response.setHeader('Content-Security-Policy', policy));
-  Error.prototype.toJSON = function () {
-    return { ...this, name: this.name, message: this.message };
-  };
-  for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect']) process.on(event, () => process.exit(0));
-  process.channel.unref();`;
+/** What Prisma Studio's process runs before Studio */
+const PRELOADED = new URL('studio-preload.js', import.meta.url).href;
 /** Without it the page would open on the first table by name, which is Prisma's own list of migrations. */
 const TABLE = `#table=${IDENTITY.mainTable}`;
 /** Studio lists all tables of a schema by name, and can neither hide nor order them: the store's have addresses. */
@@ -55,11 +38,10 @@ const HOST = '127.0.0.1';
  * @throws OperatorError when Prisma's command line is not installed, or the port cannot be used
  */
 export async function runStudio(url: string, port?: number): Promise<number> {
-  const preloaded = `data:text/javascript,${encodeURIComponent(PRELOADED)}`;
   const ports = port === undefined ? [] : ['--port', String(port)];
   if (port !== undefined) await checkPort(port);
   // Prisma's own opening of a browser ends Studio where there is none.
-  const args = ['--import', preloaded, findPrisma(), 'studio', '--browser', 'none', ...ports];
+  const args = ['--import', PRELOADED, findPrisma(), 'studio', '--browser', 'none', ...ports];
   const studio = spawn(process.execPath, args, {
     cwd: CONFIG_FOLDER,
     env: { ...process.env, DATABASE_URL: withApplicationName(url), CHECKPOINT_DISABLE: '1' },

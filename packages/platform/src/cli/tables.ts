@@ -1,5 +1,5 @@
-import { maskControls } from '../errors/terminal-text.js';
 import { listDeprecated, type Operation } from '../operations/list-operations.js';
+import { maskControls } from '../process/terminal-text.js';
 import type { Counts, DayRange, KeyUsage, OwnerUsage, Usage } from '../usage/store.js';
 import { formatSparkline, toDayCounts } from './sparkline.js';
 

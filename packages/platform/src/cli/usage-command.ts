@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
-import { maskControls } from '../errors/terminal-text.js';
 import type { Operation } from '../operations/list-operations.js';
+import { maskControls } from '../process/terminal-text.js';
 import {
   type Counts,
   type DayRange,

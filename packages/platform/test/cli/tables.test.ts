@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { list } from '#operations-under-test';
 import { formatTable, summariseKeys } from '../../src/cli/tables.js';
-import { maskControls } from '../../src/errors/terminal-text.js';
+import { maskControls } from '../../src/process/terminal-text.js';
 
 /** What a key called on a day, as the database reports it */
 const calls = (name: string, requests: number) => ({
