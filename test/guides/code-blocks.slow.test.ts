@@ -153,8 +153,8 @@ describe.concurrent('a sample that waits for Retry-After waits until a date, too
   const waiting = runnable.filter(
     ({ language, code }) => ['js', 'python'].includes(language) && code.includes("'Retry-After'"),
   );
-  test('there are such samples in the guides to limits, to retries and to copies', () => {
-    expect(new Set(waiting.map(({ place }) => place.replace(/:.*/, ''))).size).toBe(3);
+  test('there are such samples in the guides to limits, retries, copies and imports', () => {
+    expect(new Set(waiting.map(({ place }) => place.replace(/:.*/, ''))).size).toBe(4);
   });
   for (const block of waiting) {
     test.runIf(hasTool.get(LANGUAGES[block.language]?.tool ?? ''))(

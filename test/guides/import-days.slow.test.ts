@@ -25,7 +25,7 @@ const WORDS = ['five', 'six'];
 
 const programs = readCodeBlocks().filter(({ code }) => code.includes("IMPORT = 'spring-2026'"));
 const runnable = programs.filter(({ language }) => language === 'js' || hasProgram('python3', '--version'));
-const guide = (await readFile('docs/guides/06-safe-retries.md', 'utf8')).replaceAll(/\s+/g, ' ');
+const guide = (await readFile('docs/guides/12-a-long-import.md', 'utf8')).replaceAll(/\s+/g, ' ');
 
 /** A service that admits what a plan allows, in windows by the moved clock of the program, and breaks off some creates. */
 async function startStub(plan: { readonly perMinute: number; readonly perDay: number }, lostCreates: number) {
