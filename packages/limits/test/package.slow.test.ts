@@ -18,6 +18,35 @@ const OUTPUT: Readonly<Record<string, string>> = {
   limits: 'allowed, 2 left\nallowed, 1 left\nallowed, 0 left\ndenied, wait 60 s\n',
 };
 
+/** Registers the plugin of the README of limits, and writes what it answers to five requests of one caller. */
+const FASTIFY_PROGRAM = `
+import Fastify from 'fastify';
+import plugin from './plugin.mjs';
+const windows = [
+  { name: 'minute', lengthMs: 60_000, field: 'perMinute' },
+  { name: 'day', lengthMs: 86_400_000, field: 'perDay' },
+];
+const app = Fastify();
+const toSubject = (request) => ({ kind: 'key', id: request.headers.key, limits: { perMinute: 4, perDay: 3 } });
+await app.register(plugin, { windows, redisUrls: [], toSubject });
+app.get('/', async () => 'ok');
+for (let request = 1; request <= 5; request += 1) {
+  const { statusCode, headers } = await app.inject({ url: '/', headers: { key: 'a' } });
+  console.log(statusCode, headers.ratelimit, Number(headers['retry-after']) > 60);
+}
+console.log((await app.inject({ url: '/', headers: { key: 'b' } })).statusCode);
+await app.close();
+`;
+const FASTIFY_OUTPUT = [
+  '200 "minute";r=3;t=…, "day";r=2;t=… false',
+  '200 "minute";r=2;t=…, "day";r=1;t=… false',
+  '200 "minute";r=1;t=…, "day";r=0;t=… false',
+  // What the day denies costs the minute nothing.
+  '429 "minute";r=1;t=…, "day";r=0;t=… true',
+  '429 "minute";r=1;t=…, "day";r=0;t=… true',
+  '200',
+];
+
 /** A TypeScript program with everything that the package exports. */
 const PROGRAM = `
 import { createLimiter, MAX_SUBJECTS, parseRedisUrls } from '@animal-store/limits';
@@ -57,6 +86,16 @@ test('a new project can install the packed packages, and their READMEs run there
     await writeFile(join(project, 'try.mjs'), example);
     expect((await run(process.execPath, ['try.mjs'], { cwd: project })).stdout).toBe(OUTPUT[name]);
   }
+
+  const readme = await readFile(join(PACKAGES, 'limits/README.md'), 'utf8');
+  const plugins = Array.from(readme.matchAll(/^```js\n(.+?)^```/gms), ([, code = '']) => code).slice(1);
+  expect(plugins).toHaveLength(1);
+  await writeFile(join(project, 'plugin.mjs'), plugins.join());
+  for (const name of ['fastify', 'fastify-plugin'])
+    await symlink(join(REPOSITORY, 'node_modules', name), join(project, 'node_modules', name));
+  await writeFile(join(project, 'server.mjs'), FASTIFY_PROGRAM);
+  const { stdout } = await run(process.execPath, ['server.mjs'], { cwd: project });
+  expect(stdout.trimEnd().replaceAll(/t=\d+/g, 't=…').split('\n')).toEqual(FASTIFY_OUTPUT);
 
   await writeFile(join(project, 'program.mts'), PROGRAM);
   const compiler = join(REPOSITORY, 'node_modules/typescript/bin/tsc');
