@@ -58,7 +58,7 @@ test.each([
 test.each([
   ['bulk', NOT_OFFERED],
   ['batch', 'TypeScript and tRPC: Batches'],
-  ['import', 'Safe retries: A long import'],
+  ['import', 'A long import: A long import'],
   ['webhook', 'Keep a copy up to date: Keep a copy up to date'],
   ['filter', 'Pagination: Filters'],
   ['sort', 'Pagination: Sorting, and the newest first'],
