@@ -6,15 +6,12 @@ import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
 import type { HashedRow, KeyFilter, KeyRow, ListedRow } from './statements.js';
 import { createStatements, toApiKey } from './statements.js';
 
-/** A plan and, for enterprise only, the key's own limits. */
-export interface PlanChoice {
+/** What a key is issued with. Limits of its own are for plans that have none. */
+export interface NewKey {
+  readonly name: string;
   readonly plan: Plan;
   readonly perMinute?: number | null | undefined;
   readonly perDay?: number | null | undefined;
-}
-
-export interface NewKey extends PlanChoice {
-  readonly name: string;
   readonly owner?: string | null | undefined;
   readonly expiresAt?: Date | null | undefined;
   readonly scopes?: readonly Scope[] | undefined;
@@ -165,7 +162,7 @@ function createChanges(connections: KeyConnections, sql: Statements) {
   return {
     /** Ends keys, all or none. One that is already revoked keeps its original time. */
     revokeAll: (ids: readonly string[], at: Date) => updateAll(ids, sql.revoke, at),
-    setPlanAll: (ids: readonly string[], { plan, perMinute, perDay }: PlanChoice) =>
+    setPlanAll: (ids: readonly string[], { plan, perMinute, perDay }: Omit<NewKey, 'name'>) =>
       updateAll(ids, sql.update('plan = $2, per_minute = $3, per_day = $4'), plan, perMinute, perDay),
     setScopesAll: (ids: readonly string[], scopes: readonly Scope[]) =>
       updateAll(ids, sql.update('scopes = $2'), scopes),
