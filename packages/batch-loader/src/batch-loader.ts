@@ -9,24 +9,24 @@ export interface BatchOptions {
   /** The most batches that run at once. Default 2 */
   readonly maxConcurrent?: number;
   /**
-   * The fewest calls that are worth a batch of their own while another runs. Calls are then split into two shares, each
-   * half of all that wait or run, so that one batch runs while the results of the other are used. A batch takes a share, or
-   * all that wait if fewer than this would be left. While a batch runs, fewer calls than a share wait for its end. Default:
-   * nothing is split, and a batch takes all that wait
+   * The fewest calls that are worth a batch of their own while another batch runs. Calls are then split into two shares,
+   * each half of all calls that wait or run, so that one batch runs while the results of the other are used. A batch takes
+   * a share, or all waiting calls if fewer than this would be left. While a batch runs, fewer calls than a share wait until
+   * it ends. Default: nothing is split, and a batch takes all waiting calls
    */
   readonly splitFrom?: number;
   /** A call that waits longer is rejected with a TimeoutError, and never sent. Default: no limit */
   readonly maxWaitMs?: number;
   /**
    * For tracing, the name of two diagnostics channels: `<name>.call` is published with each call in the context of its
-   * caller, and the tracing channel `<name>` runs a batch with the same objects as its `calls`. So a subscriber can tell for
-   * whom a batch runs, which otherwise seems to belong to whoever came first. Without subscribers nothing is published.
-   * Default `batch-loader`
+   * caller, and the tracing channel `<name>` runs a batch with the same objects as its `calls`. This attributes a batch to
+   * all of its callers, where it would seem to belong to the first. Without subscribers nothing is published. Default
+   * `batch-loader`
    */
   readonly channelName?: string;
 }
 
-/** After this many batches of one call each there is no load, and waiting for a second call would only cost time. */
+/** After this many batches of one call in a row there is no load, and waiting for a second call would only cost time. */
 const SINGLES_WITHOUT_LOAD = 8;
 
 interface Waiting<Call, Result> {
@@ -45,20 +45,20 @@ interface Outcome<Result> {
 
 export interface BatchLoader<Call, Result> {
   /**
-   * @param yields true if all calls that do not yield are to be sent before this one. Default false. Nothing but `true`
-   *   counts, so that `load` can be handed to `map`
+   * @param yields true to send this call after all calls that do not yield. Default false. Only `true` itself counts, so
+   *   that `load` can be passed to `map`
    */
   load(call: Call, yields?: boolean): Promise<Result>;
 }
 
 /**
  * Merges calls into batches. While fewer than `maxConcurrent` run, the calls of one event-loop tick are sent at its end.
- * Otherwise, or if they are fewer than a share, they wait for the end of a batch: the more there is to do, the larger
- * the batches. Without load, when each call ended before the next was made, a call is sent at once.
+ * Otherwise, or if they are fewer than a share, they wait until a batch ends, so batches grow with the load. Without load,
+ * when each call ended before the next was made, a call is sent at once.
  *
- * `run` resolves with an array of one result for each call, in their order; an Error, of whichever realm, rejects that call
- * alone. What `run` throws or rejects with rejects all calls of the batch, and so does a TypeError for anything else that it
- * resolves with: nobody could tell whose results those are.
+ * `run` resolves with an array of one result for each call, in their order. A result that is an Error, of any realm, rejects
+ * that call alone. If `run` throws or rejects, its error rejects all calls of the batch. If it resolves with anything else,
+ * a TypeError does, because nobody could tell whose results those are.
  *
  * @throws TypeError for a `run` that is no function. @throws RangeError for an option with which calls would never settle
  */
@@ -110,7 +110,7 @@ export function createBatchLoader<Call, Result>(
       : settle());
     running -= 1;
     callsUnderWay -= batch.length;
-    // The next batch starts before the results are used, which may take long.
+    // Using the results may take long, so the next batch starts first.
     sendNext();
     for (const [index, { resolve, reject }] of batch.entries()) {
       const result = results?.[index];
@@ -137,16 +137,16 @@ export function createBatchLoader<Call, Result>(
   };
 }
 
-/** Never rejects: a rejection that nobody handles would end the process. */
+/** Never rejects, because an unhandled rejection would end the process. */
 async function settleBatch<Call, Result>(
   run: (calls: readonly Call[]) => Promise<readonly (Result | Error)[]>,
   calls: readonly Call[],
 ): Promise<Outcome<Result>> {
-  // A run may empty the array that it is given.
+  // `run` may empty the array that it is given.
   const { length } = calls;
   try {
     const results: unknown = await run(calls);
-    // A run may fill the same array for the next batch, which starts before these results are used.
+    // `run` may fill the same array for the next batch, which starts before these results are used.
     if (Array.isArray(results) && results.length === length) return { results: results.slice() };
     const what = Array.isArray(results) ? results.length : results === null ? 'null' : typeof results;
     throw new TypeError(`run must resolve with an array of one result for each of ${length} calls: ${what}`);
@@ -157,7 +157,7 @@ async function settleBatch<Call, Result>(
 
 const toTag = Object.prototype.toString;
 
-/** Also one of another realm, as every Error of Node.js is in Jest, for which `instanceof` is false. */
+/** Accepts errors of other realms, too: in Jest, every Error of Node.js is one, and `instanceof` is false. */
 function isError(result: unknown): result is Error {
   if (result instanceof Error) return true;
   const tag = toTag.call(result);

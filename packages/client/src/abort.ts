@@ -1,6 +1,4 @@
-/*
- * Aborting, also where a platform knows little of it: React Native has neither DOMException nor the reason of a signal.
- */
+/* Aborting on every platform: React Native has neither DOMException nor the reason of a signal. */
 
 /** An error as platforms create it: AbortError or TimeoutError. */
 export function createAbortError(name: 'AbortError' | 'TimeoutError', message: string): Error {
@@ -17,9 +15,9 @@ export function readReason(signal: AbortSignal): unknown {
 const listeners = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls a function when the signal is aborted, at once if it is already, until the returned function is called.
+ * Calls a function when the signal is aborted, or at once if it already is. The returned function cancels this.
  *
- * A signal gets one listener however many calls share it: from eleven on, Node.js warns of a leak.
+ * However many calls share a signal, it gets one listener, because from eleven on Node.js warns of a leak.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   if (signal.aborted) listener();

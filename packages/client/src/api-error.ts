@@ -13,8 +13,8 @@ export class ApiClientError extends TRPCClientError<AppRouter> {
   /** The HTTP status */
   readonly status: number;
   /**
-   * With `invalid_request`: what is wrong with each invalid field, without the name of the field, so that it can follow
-   * a label. Undefined if the error is not about fields.
+   * With `invalid_request`: what is wrong with each invalid field. A text does not repeat its field's name, so it can
+   * follow a label. Undefined if the error is not about fields.
    */
   readonly fields: FieldErrors | undefined;
   /** With `insufficient_scope`: the scope that the key lacks */
@@ -45,7 +45,7 @@ export class ApiClientError extends TRPCClientError<AppRouter> {
  * Whether the service responded with an error, which `code` names. If not, the service could not be reached, a proxy
  * responded in its place, or the call was aborted.
  *
- * A program may hold two copies of this module, for `import` and for `require`, so the name decides.
+ * A program may hold two copies of this module, for `import` and for `require`, so the error's name decides.
  */
 export function isApiError(error: unknown): error is ApiClientError {
   return error instanceof Error && error.name === 'ApiClientError';
@@ -64,7 +64,7 @@ export function toClientError(failure: unknown, now: number): Failure {
   return TRPCClientError.from<AppRouter>(new UnexpectedResponseError(response), { meta });
 }
 
-/** The service's error. That of another tRPC server has no such body, or another one, whatever the types say. */
+/** The service's error body. Other tRPC servers send none, or a different one, whatever the types say. */
 export function readBody({ data }: Failure): ErrorBody | undefined {
   const body: Partial<ErrorBody> | null | undefined = data?.error;
   return typeof body?.code === 'string' && typeof body.status === 'number' ? (body as ErrorBody) : undefined;

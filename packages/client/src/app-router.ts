@@ -25,9 +25,9 @@ export interface RootTypes {
   ctx: object;
   /** Known to the service alone */
   meta: object;
-  /** Of each error, over tRPC */
+  /** The shape of each error over tRPC */
   errorShape: ErrorShape;
-  /** There is none: inputs and outputs are plain JSON */
+  /** None: inputs and outputs are plain JSON */
   transformer: false;
 }
 
@@ -36,7 +36,7 @@ export type FieldErrors = Readonly<Record<string, string>>;
 
 /** tRPC's error shape with the service's error body in it */
 export interface ErrorShape {
-  /** For people; that of the body */
+  /** For people, as in the body */
   message: string;
   /** JSON-RPC's number for the kind of error */
   code: TRPC_ERROR_CODE_NUMBER;
@@ -44,7 +44,7 @@ export interface ErrorShape {
   data: {
     /** The closest of tRPC's own codes */
     code: TRPC_ERROR_CODE_KEY;
-    /** That of the response to a single call */
+    /** The HTTP status of the response to a single call */
     httpStatus: number;
     /** The name of the operation, where it is known */
     path?: string;
@@ -52,7 +52,7 @@ export interface ErrorShape {
     error: ErrorBody;
     /** With `invalid_request`, if the error is about fields */
     fields?: FieldErrors;
-    /** With `insufficient_scope`: the one that the key lacks */
+    /** With `insufficient_scope`: the scope that the key lacks */
     scope?: Scope;
   };
 }

@@ -1,12 +1,12 @@
 /** A pattern, because React Native's `URL` is incomplete. */
 const ADDRESS = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/i;
-/** A path that the service's documents have after the address, and that is not part of it */
+/** A path that follows the address in the service's documents, and is not part of the address */
 const PREFIX = /\/(?:v1|trpc)$/i;
 
 /**
  * Checks the address of a service.
  *
- * @returns it without slashes at its end; the empty string, the page's own origin, is returned as it is
+ * @returns the address without trailing slashes; the empty string, the page's own origin, as it is
  * @throws TypeError naming the address, without a password in it
  */
 export function checkBaseUrl(baseUrl: string): string {

@@ -32,13 +32,13 @@ export interface ClientOptions {
   /** Limits of one call including its retries */
   readonly retry?: {
     /**
-     * How often it is sent at most; 1 turns retries off.
+     * The most times that the call is sent; 1 turns retries off.
      *
      * @default 4
      */
     readonly attempts?: number;
     /**
-     * How long it may take, including waits
+     * How long the call may take, including waits
      *
      * @default 30
      */
@@ -62,12 +62,12 @@ export type Client = TRPCClient<AppRouter> & {
   readonly limits: LimitWatch;
 };
 
-/** RFC 9110 (section 4.1) recommends that everyone support 8,000; half of that leaves room for what proxies add. */
+/** RFC 9110 (section 4.1) recommends that all software support 8,000; half of that leaves room for what proxies add. */
 const MAX_URL_LENGTH = 4_000;
 
 /**
- * Creates a client that batches simultaneous queries, retries transient failures of what is safe to repeat, and rejects
- * with an ApiClientError when the service responds with an error (see isApiError). Turn off the retries of libraries such as TanStack Query.
+ * Creates a client that batches simultaneous queries, retries calls that are safe to repeat, and rejects with an ApiClientError
+ * when the service responds with an error (see isApiError). Turn off the retries of libraries such as TanStack Query.
  *
  * @throws TypeError for a baseUrl that cannot be the address of a service
  */
@@ -116,9 +116,8 @@ export function createClient(options: ClientOptions): Client {
 }
 
 /**
- * Unix milliseconds. Outside of pages it avoids Date.now(): Next.js refuses to prerender a component that calls it. In a
- * page it uses Date.now(): performance.now() may stand still while the computer sleeps, and countdowns compare with
- * Date.now().
+ * Unix milliseconds. Outside of pages, Next.js refuses to prerender a component that calls Date.now(). In a page,
+ * performance.now() may stand still while the computer sleeps, and countdowns compare with Date.now().
  */
 function now(): number {
   const hasPage = typeof document !== 'undefined';

@@ -6,7 +6,7 @@ interface PageInput {
   readonly cursor?: number | undefined;
 }
 
-/** To tRPC, an input that may be left out is void, too. */
+/** tRPC adds void to the type of an optional input. */
 // biome-ignore lint/suspicious/noConfusingVoidType: it is part of the type that is inferred
 type None = void | undefined;
 
@@ -32,8 +32,8 @@ interface List<Input, Item> {
 const nextCursors = new WeakMap<object, number | null>();
 
 /**
- * Iterates over the pages of a list; none is empty, and each is requested only when it is asked for. Pages have the maximum
- * size unless a `limit` is given. Rejects as the list's own `query` does.
+ * Iterates over the pages of a list. None is empty, and each is requested only when the loop reaches it. Pages have the
+ * maximum size unless a `limit` is given. Rejects as the list's own `query` does.
  *
  * @example for await (const page of pages(client.listPets, { status: 'available' })) show(page);
  */
@@ -52,7 +52,7 @@ export async function* pages<Input extends PageInput | None, Item extends { read
 }
 
 /**
- * Iterates over the items of a list, and requests each page when its first item is asked for: see `pages`.
+ * Iterates over the items of a list, and requests each page when the loop reaches its first item: see `pages`.
  *
  * @example for await (const pet of items(client.listPets, { status: 'available' })) show(pet);
  */
@@ -64,15 +64,15 @@ export async function* items<Input extends PageInput | None, Item extends { read
 }
 
 /**
- * The `cursor` of the page after one that a list of the client has returned; null after the last page. Of a copy, as caches
- * make them, it is the id of the last item, so that the last page may be followed by an empty one; null if it is empty.
+ * The `cursor` of the page after one that the client has returned; null after the last page. Caches copy pages: for a copy
+ * it is the id of the last item, so an empty page may follow the last one; null if the copy is empty.
  */
 export function nextCursor(page: readonly { readonly id: number }[]): number | null {
   const known = nextCursors.get(page);
   return known === undefined ? (page.at(-1)?.id ?? null) : known;
 }
 
-/** Keeps the cursors in the header of a response for the pages in its body, which a batch has by their positions. */
+/** Remembers the cursors of the pages in a response. Its header names each page by its position in the batch. */
 export function rememberCursors(headers: Headers, body: unknown): void {
   const results = (Array.isArray(body) ? body : [body]) as { result?: { data?: unknown } }[];
   for (const [, index, cursor] of (headers.get(NEXT_CURSOR_FIELD) ?? '').matchAll(/(\d+)=(-?\d+|null)/g)) {

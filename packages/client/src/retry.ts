@@ -38,10 +38,10 @@ type Result = Parameters<NonNullable<Parameters<ReturnType<Next>['subscribe']>[0
 
 /**
  * Retries what is safe to repeat after a transient error: queries, and mutations with an Idempotency-Key. Any other
- * mutation may have been executed, unless the status is 429. It waits for Retry-After, or an exponential back-off with
- * full jitter. If the wait would exceed the total time, the call fails at once with the error of the last attempt.
+ * mutation may have been executed, unless the status is 429. The wait is that of Retry-After, or an exponential back-off
+ * with full jitter. If the wait would exceed the total time, the call fails at once with the error of the last attempt.
  *
- * It retries calls, not HTTP requests: of a batch, only the calls that failed.
+ * Calls are retried, not HTTP requests: of a batch, only the calls that failed.
  *
  * tRPC's own retryLink does not pass the error to its delay function, does not end a wait when the call is aborted, and
  * has no total time.
@@ -72,7 +72,7 @@ async function runAttempts(
   { attempts, totalSeconds, clock }: RetryOptions,
 ) {
   const endsAt = clock.now() + totalSeconds * 1_000;
-  // Without its signal: `runAttempt` ends an attempt by unsubscribing.
+  // The call goes without its signal, because `runAttempt` ends an attempt by unsubscribing.
   const isSafe = op.type !== 'mutation' || IDEMPOTENT_MUTATIONS.includes(op.path);
   const call = { ...(op.type === 'mutation' && isSafe ? freezeMutation(op) : op), signal: undefined };
   for (let attempt = 1; ; attempt++) {
@@ -106,8 +106,8 @@ function freezeMutation(op: Operation): Operation {
 }
 
 /**
- * 128 random bits. Pages without TLS have no `crypto.randomUUID`, and React Native has no `crypto`: the key has to be
- * unique among those of one API key, and is no secret.
+ * 128 random bits. Pages without TLS have no `crypto.randomUUID`, and React Native has no `crypto`. Random numbers do:
+ * the key is no secret, and has to be unique only within one API key.
  */
 function generateIdempotencyKey(): string {
   const bytes = new Uint8Array(16);

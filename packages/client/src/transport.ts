@@ -20,9 +20,7 @@ function describe(url: string): string {
 export class UnexpectedResponseError extends Error {
   constructor({ status, headers }: Response) {
     const type = headers.get('content-type')?.split(';', 1)[0] || 'no media type';
-    super(
-      `The response (${status}, ${type}) is not one of the service: a proxy, or another server, has sent it`,
-    );
+    super(`The response (${status}, ${type}) is not from the service: a proxy or another server sent it`);
     this.name = 'UnexpectedResponseError';
   }
 }
@@ -34,8 +32,8 @@ interface RequestOptions {
 }
 
 /**
- * Wraps `fetch` for tRPC's links. It reads the whole body before it returns, so that a connection that breaks counts as
- * a network error and a body that is not JSON keeps its status, and passes the headers of each response about the key to `onHeaders`.
+ * Wraps `fetch` for tRPC's links. It reads the whole body first, so that a broken connection counts as a network error, and a
+ * body that is not JSON keeps its status. `onHeaders` gets the headers of each response about the key.
  *
  * @param own replaces the global `fetch`
  */
@@ -43,7 +41,7 @@ export function createTransport(own: typeof fetch | undefined, onHeaders: (heade
   return async (url: unknown, options: RequestInit | RequestOptions = {}): Promise<Response> => {
     const headers = createHeaders(options.headers);
     const { response, text } = await send(own, String(url), { ...options, headers } as RequestInit);
-    // The limits of a 401 are those of the address.
+    // A 401 carries the limits of the address, not of the key.
     if (response.status !== 401) onHeaders(response.headers);
     const body = parseBody(text, String(url));
     rememberCursors(response.headers, body);
@@ -82,8 +80,8 @@ async function send(own: typeof fetch | undefined, url: string, options: Request
 }
 
 /**
- * Why Node.js's fetch has sent nothing, such as `bad port`. Failures on the network have a code there. Browsers do not let
- * a page distinguish the two.
+ * Why Node.js's fetch sent nothing, such as `bad port`. Network failures have a code instead. Browsers do not let a page
+ * distinguish the two.
  */
 function readRefusal(error: unknown): string | undefined {
   if (!(error instanceof TypeError) || error.message !== 'fetch failed') return undefined;
@@ -95,13 +93,13 @@ function readRefusal(error: unknown): string | undefined {
 const NETWORK_FAILURE =
   /^(?:fetch failed|failed to fetch|load failed|network|a network|error sending request|the (?:internet|network) connection|terminated)/i;
 
-/** Whether what the caller's own `fetch` threw is a mistake, or its refusal of a request: repeating mends neither. */
+/** Whether the caller's own `fetch` made a mistake or refused the request: a retry mends neither. */
 function isMistake(error: unknown): boolean {
   if (error instanceof TypeError) return !NETWORK_FAILURE.test(error.message);
   return error instanceof ReferenceError || error instanceof RangeError || error instanceof SyntaxError;
 }
 
-/** Whether the global `fetch` sends nothing: because of the address, or of a signal that is another platform's. */
+/** Whether the global `fetch` sends nothing: because of the address, or of a signal from another platform. */
 function cannotBeSent(url: string, options: RequestInit): boolean {
   if (typeof Request === 'undefined') return false;
   try {
@@ -113,9 +111,9 @@ function cannotBeSent(url: string, options: RequestInit): boolean {
 }
 
 /**
- * When parsing throws, tRPC drops the response, and its status with it. When parsing returns undefined, it rejects and
- * keeps the response. So this returns undefined, also for an array without one result for each call of the batch, which
- * only another server sends.
+ * When parsing throws, tRPC drops the response and its status. When parsing returns undefined, tRPC rejects and keeps the
+ * response. So this returns undefined, also for an array that is not as long as the batch, which only another server
+ * sends.
  */
 function parseBody(text: string, url: string): unknown {
   try {

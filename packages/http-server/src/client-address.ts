@@ -11,7 +11,7 @@ interface Address {
 /** `1.2.3.4:5678`, `[2001:db8::1]:443`, `[2001:db8::1]`: some proxies forward an address with its port. */
 const BRACKETS_OR_PORT = /^(?:\[(.+)\]|([\d.]+))(?::\d+)?$/;
 
-/** An IPv4-mapped IPv6 address in the form that sockets have: those of all IPv4 clients of a service on `::`. */
+/** An IPv4-mapped IPv6 address as sockets show it, which every IPv4 client of a service on `::` has. */
 const MAPPED_IPV4 = /^::ffff:(?=[\d.]+$)/;
 
 /** Parses the address of a socket's peer, or one that a proxy forwarded; undefined for anything else. */

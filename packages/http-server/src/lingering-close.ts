@@ -1,27 +1,28 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 
-/** Of what follows a response, so much is dropped before the connection is closed. */
+/** How much of what follows a response is dropped before the connection is closed */
 const MAX_DROPPED_BYTES = 1_000_000;
-/** After a 413 all that the request has declared is dropped, up to this: its caller has a valid key, whose limits count it. */
+/** After a 413, the whole declared body is dropped, up to this: the caller has a valid key, whose limits count the request. */
 const MAX_DECLARED_BYTES = 32_000_000;
 /** How long a client that sends more has to read its response before its connection is reset. */
 const LINGER_MS = 1_000;
 
 /**
  * Lets the rest of a request arrive after its response, and drops it (RFC 9112, section 9.6). Node.js would close such a
- * connection at once, which resets it while the client still sends: many clients, of Python for example, read only then, and
- * would find a broken connection in place of a 401 or a 413. A connection that stays open would take whatever comes.
+ * connection at once, which resets it while the client still sends. Many clients, in Python for example, read only after
+ * they have sent, and would find a broken connection instead of a 401 or a 413. A connection that stays open would accept
+ * any amount.
  */
 export function closeAfterRequests(server: Server): void {
   server.on('connection', (socket) => {
-    // Node.js calls it when the last response has been handed over.
+    // Node.js calls this when the last response has been handed over.
     socket.destroySoon = destroyAfterRequest;
   });
   server.on('request', (request, response) => {
     const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
     if (length === undefined && coding === undefined) return;
-    // Before the listener of Node.js, which drops the rest unseen unless somebody reads it.
+    // Runs before the listener of Node.js, which drops the rest unseen unless somebody reads it.
     response.prependOnceListener('finish', () => {
       if (!request.complete) dropRest(request, response);
     });

@@ -2,8 +2,8 @@ import type { FastifyBaseLogger } from 'fastify';
 
 /** When a process counts as overloaded. */
 const OVERLOAD_LIMITS = {
-  // How late the event loop may run, and how long a request may wait for its turn: clients then wait over a second
-  // before their request is even looked at, and many have given up, or soon will.
+  // How late the event loop may run, and how long a request may wait for its turn. Beyond this, many clients have given up,
+  // or soon will.
   delayMs: 1_000,
   // How often the event loop is sampled.
   sampleIntervalMs: 250,
@@ -33,9 +33,9 @@ export type OverloadMonitor = Readonly<ReturnType<typeof createOverloadMonitor>>
  * Monitors the event loop. @fastify/under-pressure would reject requests before key and limit are known, reject health
  * checks too, and mistake one long task for load. Here the 503 carries the limit headers.
  *
- * The delay of the event loop is how late a timer fires. The loop counts as overloaded after two late samples in a row,
- * and recovers with the first one on time. How long requests wait for their turn is up to their callers: one with too
- * many at once gets a 503 for those that have waited too long, and the others are served.
+ * The delay of the event loop is how late a timer fires. The loop counts as overloaded after LATE_SAMPLES_MIN late
+ * samples in a row, and recovers with the first one on time. How long requests wait for their turn is up to their
+ * callers. A caller with too many at once gets a 503 for each that has waited too long, and other callers are served.
  */
 export function createOverloadMonitor({ log, overload }: OverloadOptions) {
   const { delayMs, sampleIntervalMs } = { ...OVERLOAD_LIMITS, ...overload };
@@ -65,9 +65,9 @@ export function createOverloadMonitor({ log, overload }: OverloadOptions) {
       return readReason();
     },
     /**
-     * In how many seconds a request that would wait too long, or has, may be sent again; undefined while there is capacity.
+     * Seconds until a request that would wait too long, or has, may be sent again; undefined while there is capacity.
      *
-     * @param queuedMs how long it has waited for its turn
+     * @param queuedMs how long the request has waited for its turn
      */
     check(queuedMs = 0) {
       if (isLate()) return RETRY_SECONDS;

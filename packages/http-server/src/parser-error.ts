@@ -5,20 +5,23 @@ import type { Duplex } from 'node:stream';
 import type { ConnectionError, FastifyInstance } from 'fastify';
 import { addressId } from './client-address.js';
 
-/** How long a rejected client may continue to send. Closing earlier could cost it its responses: see rejectSocket. */
+/**
+ * How long a rejected client may continue to send. If the connection closed earlier, the client could lose responses: see
+ * rejectSocket.
+ */
 const LINGER_MS = 1_000;
 
 /** A request line with a method that is well-formed (RFC 9112, section 3). The end of a body may precede it. */
 const REQUEST_LINE = /(?:^|[^\s!#$%&'*+.^`|~\w-])[!#$%&'*+.^`|~\w-]+ \S+ HTTP\/1\.[01]\r?$/;
-/** Unknown to llhttp, or known from RTSP only. */
+/** The parser's codes for methods that llhttp does not know, or knows from RTSP only */
 const METHOD_ERRORS = ['HPE_INVALID_METHOD', 'HPE_INVALID_CONSTANT'];
 
 const rejectedSockets = new WeakSet<Duplex>();
 
-/** Why what was sent is no request */
+/** Why the input is no request */
 export type RefusalReason = 'malformed' | 'header_too_large' | 'too_slow' | 'unknown_method' | 'connect';
 
-/** What is answered where there is no request. */
+/** The response to input that is no request */
 export interface Refusal {
   readonly status: number;
   /** Sent as JSON */
@@ -48,14 +51,15 @@ export function createParserErrorHandler(refuse: Refuse) {
 
 /**
  * Rejects what was sent on a connection and closes it. There is no request object, so the response is written to the
- * socket. Requests before it that have not been answered never are.
+ * socket. Earlier requests that have no response yet never get one.
  *
- * The connection is closed in steps (RFC 9112, section 9.6): while the client still sends, closing it at once would
- * reset it, and the client might lose responses that it has not read yet.
+ * The connection is closed in steps (RFC 9112, section 9.6): while the client still sends, closing it at once would reset
+ * it, and the client might lose responses that it has not read yet.
  */
 export function rejectSocket(socket: Duplex, refusal: Refusal, requestId: string): void {
   rejectedSockets.add(socket);
-  // The malformed input may be the body of a request that has its response already, or it follows one that is being sent.
+  // The malformed input may be the body of a request that already has its response, or may follow a response that is being
+  // sent.
   const isAnswered = socket instanceof Socket && socket.debt?.last?.headersSent === true;
   if (socket.writable && !isAnswered) socket.write(formatResponse(refusal, requestId));
   socket.end();

@@ -3,18 +3,21 @@ import { UnansweredRequests } from './unanswered.js';
 
 /** How many requests start in one tick: few enough for it to take some milliseconds, enough for their queries to share statements. */
 const MAX_PER_TICK = 32;
-/** How many of them may be one caller's while there are several: each request takes three such ticks (limits, database, response). */
+/**
+ * How many of these one caller may have while there are several callers: each request takes three ticks (limits, database,
+ * response).
+ */
 const MAX_PER_CALLER = 6;
-/** How long after a request of another caller than the previous one there count as several callers. */
+/** There are several callers for this long after a request whose caller was not that of the request before. */
 const SEVERAL_CALLERS_MS = 1_000;
 /** How many start while new connections arrive: Node.js accepts one connection per tick, so ticks have to be short then. */
 const MAX_PER_TICK_WHILE_ACCEPTING = 4;
-/** A tick in which fewer start takes no turn of its own for counting them: they count towards the next. */
+/** If fewer preferred requests start in a tick, no tick is scheduled just to count them: they count towards the next. */
 const COUNTED_FROM = 4;
-/** How many of the others start in a tick that preferred requests alone could fill: they are slow then, but never stuck. */
+/** How many other requests start in a tick that preferred requests could fill: they are slow then, but never stuck. */
 const MIN_OTHERS_PER_TICK = 2;
 
-/** Who sent a request, by its headers. Whether it may be served is not known yet. */
+/** The sender of a request, by its headers. Whether the request may be served is not known yet. */
 export interface Caller {
   /** Of a key or an address */
   readonly id: string;
@@ -32,20 +35,16 @@ interface Waiting {
  * This is for fairness, not for speed. Without it, 512 connections of one caller would get 1.07 to 1.27 times the requests
  * per second, but a caller beside 1,000 busy connections of another would wait 3.0 s at p99 instead of 56 ms.
  *
- * ## Preferred requests first
- * A preferred request starts at once if the tick has room for it and no earlier request of its caller is waiting; how many
- * of the other requests wait does not matter. Those start only after the tick has read all its input, which often shows
- * that their client has already left.
+ * ## Preferred requests first A preferred request starts at once if the tick has room for it and no earlier request of its
+ * caller is waiting, however many other requests wait. The others start only after the tick has read all its input, which
+ * often shows that their client has already left.
  *
- * ## Callers in turns
- * Before a caller's request starts, at most one request of each other caller does, however many connections those have and
- * however many requests they have sent. No caller can make the ticks long for the others.
+ * ## Callers in turns Before a caller's request starts, at most one request of each other caller does, however many
+ * connections those have and however many requests they have sent. No caller can make the ticks long for the others.
  *
- * ## New connections soon
- * New connections are accepted soon, however busy the existing ones are.
+ * ## New connections soon New connections are accepted soon, however busy the existing ones are.
  *
- * ## A bound for what waits
- * See UnansweredRequests.
+ * ## A bound for what waits See UnansweredRequests.
  */
 export class RequestQueue {
   readonly #identify: (request: IncomingMessage) => Caller;
@@ -62,7 +61,7 @@ export class RequestQueue {
     this.#identify = identify;
   }
 
-  /** A server that hands its requests to the handler when it is their turn. */
+  /** Creates a server that passes each request to the handler when its turn comes. */
   createServer(options: ServerOptions, handle: RequestListener) {
     const server = createServer(options, (request, response) => {
       const { id, isPreferred } = this.#identify(request);
@@ -123,7 +122,7 @@ export class RequestQueue {
   }
 }
 
-/** How many callers are remembered before those that wait no more are forgotten. */
+/** How many callers are remembered before callers without waiting requests are forgotten */
 const MAX_CALLERS = 10_000;
 
 /**
@@ -133,7 +132,7 @@ const MAX_CALLERS = 10_000;
  * keep their successors alive; they would keep the requests alive, too.
  */
 class Turns {
-  /** How much waits, of all callers */
+  /** How many requests of all callers wait */
   size = 0;
   readonly #rounds: Waiting[][] = [];
   /** The number of the first round, how much of it has been taken, and the round that this tick does not reach */

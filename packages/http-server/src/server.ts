@@ -12,7 +12,7 @@ export type { Refusal, RefusalReason, Refuse } from './parser-error.js';
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** When it arrived, before it waited in the queue, by performance.now() */
+    /** When the request arrived, before it waited in the queue, by performance.now() */
     receivedAt?: number;
     /** How long it waited in the queue, in milliseconds; undefined if it started at once */
     queuedMs?: number;
@@ -26,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-/** Node.js limits the request line and headers to 16 KiB in total; path parameters need no limit of their own. */
+/** Node.js limits the request line and headers to this in total, so path parameters need no lower limit. */
 const MAX_PARAM_LENGTH = 16 * 1024;
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 /**
@@ -39,27 +39,27 @@ const UNROUTABLE = '/-';
 
 /** How much of a process one client, or all together, may occupy. In milliseconds, named as in Node.js. */
 const CONNECTION_LIMITS = {
-  // To the end of the headers, which fit into 16 KiB: the slowest honest client sends them in a second or two.
+  // To the end of the headers: the slowest honest client sends them in a second or two.
   headersTimeout: 15_000,
-  // To the end of the body: the slowest mobile networks send 64 KiB in 30 s.
+  // To the end of the body: even the slowest mobile networks send the largest body in this time.
   requestTimeout: 30_000,
-  // Without a byte in either direction during a request. Every answer comes within a few seconds: after this, the
-  // client has left, or does not read what is sent to it.
+  // Without a byte in either direction during a request. Every response takes a few seconds at most, so by then the client
+  // has left, or does not read.
   timeout: 30_000,
-  // The first two may fire this much later. Each check walks over all connections; every 5 s, its cost cannot be
+  // The first two may fire this much later. Each check walks over all connections; at this interval, its cost cannot be
   // measured.
   connectionsCheckingInterval: 5_000,
-  // Between requests; KEEP_ALIVE_SECONDS replaces it. Longer than the usual 60 s of proxies, so that they close first:
-  // otherwise they might send on a closed connection.
+  // Between requests; KEEP_ALIVE_SECONDS replaces it. Proxies usually close after 60 s. They have to close first, or they
+  // might send on a closed connection.
   keepAliveTimeout: 72_000,
-  // Further ones are closed at once. An idle one takes about 10 KB. Running out of file descriptors would be worse,
-  // because the database needs some too.
+  // Further connections are closed at once. An idle connection takes about 10 KB. Running out of file descriptors would be
+  // worse, because the database needs some too.
   maxConnections: 10_000,
 };
 
 /** For JSON responses: should a browser ever render one as a page, it may neither load anything nor be framed. */
 const SECURITY_HEADERS = {
-  // A page, a 404 or a 410 that a shared cache kept would reach others, and later. What may be kept says so itself.
+  // A page, a 404 or a 410 in a shared cache would reach other callers, and later. Responses that may be cached say so.
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none';frame-ancestors 'none'",
   // Does not affect the configured origins: their requests are CORS requests, which this policy exempts (Fetch, 3.7).
@@ -77,23 +77,23 @@ export interface ServerOptions extends OverloadOptions {
   readonly bodyLimitBytes: number;
   /** Addresses and CIDR blocks of proxies whose forwarded headers are trusted */
   readonly trustProxy: readonly string[];
-  /** Who sends a request, as far as its headers tell, and whether it goes before others */
+  /** The sender of a request, as far as its headers tell, and whether the request goes before others */
   readonly identify: (request: IncomingMessage) => {
-    /** Undefined for somebody who is known by the address alone */
+    /** Undefined for a client that is known by its address alone */
     readonly id: string | undefined;
     readonly isPreferred: boolean;
   };
-  /** What is answered to what is no request */
+  /** The response to input that is no request */
   readonly refuse: Refuse;
-  /** Whether a text may have a secret in it. Then it is no request id, because that is logged and sent back. */
+  /** Whether a text may have a secret in it. Such a text is no request id, because request ids are logged and sent back. */
   readonly mayHaveSecret: (text: string) => boolean;
-  /** Whether clients reach it by HTTPS only */
+  /** Whether clients reach the server by HTTPS only */
   readonly isSecure: boolean;
   /** Overrides individual defaults */
   readonly connections?: Partial<typeof CONNECTION_LIMITS> | undefined;
 }
 
-/** A server without a route, and what tells whether it has too much to do. Closing the one ends the other. */
+/** A server without routes, and its overload monitor, which closes with the server. */
 export function openServer(options: ServerOptions): {
   readonly app: FastifyInstance;
   readonly overload: OverloadMonitor;
@@ -106,7 +106,8 @@ export function openServer(options: ServerOptions): {
   const app = createApp(options, queue);
   app.decorateRequest('addressId', '');
   const headers = { ...SECURITY_HEADERS, ...(options.isSecure && STRICT_TRANSPORT) };
-  // Before any other hook can respond: also errors have these headers, and whatever counts or logs requests has the address.
+  // Runs before any other hook can respond, so that errors have these headers, too, and all that counts or logs has the
+  // address.
   app.addHook('onRequest', (request, reply, next) => {
     request.addressId = readAddressId(request.raw);
     reply.headers(headers);
@@ -138,7 +139,7 @@ function createApp(
     childLoggerFactory: (logger) => logger,
     genReqId: ({ headers }) => readRequestId(headers),
     rewriteUrl: toRoutableUrl,
-    // Parses the query once, the way tRPC does. URLSearchParams drops a leading `?`, so this one protects the query's.
+    // Parses the query once, as tRPC does. URLSearchParams drops a leading `?`; the added one protects the query's own.
     routerOptions: {
       maxParamLength: MAX_PARAM_LENGTH,
       querystringParser: (text) => new URLSearchParams(`?${text}`) as never,
@@ -154,7 +155,7 @@ function createApp(
   });
   app.server.maxConnections = maxConnections;
   app.server.timeout = timeout;
-  // A client that ends its side behind its request waits for the answer (RFC 9112, section 9.6). Idle ones are closed.
+  // A client that ends its side after a request waits for the response (RFC 9112, section 9.6). Idle connections are closed.
   Object.assign(app.server, { httpAllowHalfOpen: true });
   closeAfterRequests(app.server);
   addUnusualMethods(app);

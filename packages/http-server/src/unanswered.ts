@@ -16,9 +16,9 @@ const MAX_WITH_PREFERRED = 2 * MAX_UNPREFERRED;
 
 /** The responses that the service owes the client of a connection. */
 interface Debt {
-  /** The responses that have not been sent, in the order of their requests, which is that in which they close */
+  /** The responses that have not been sent, in the order of their requests, in which they also close */
   readonly owed: ServerResponse[];
-  /** The response to the last request, until both are over */
+  /** The response to the last request, until request and response are over */
   last: ServerResponse | undefined;
   /** Whether the connection was closed because of one request too many. Its waiting requests are dropped. */
   isCancelled: boolean;
@@ -33,11 +33,11 @@ declare module 'node:net' {
 }
 
 /**
- * Bounds the requests that wait for their responses, wherever they do: clients may send any number without waiting for,
- * or reading, a response. Node.js stops reading from a connection only once responses pile up on it, and then goes
- * through what it has read, where 64 KB can hold 1,450 requests.
+ * Bounds the requests that wait for their responses, wherever they wait: clients may send any number without waiting for,
+ * or reading, a response. Node.js stops reading from a connection only once responses pile up on it. It then still
+ * handles all that it has read, and 64 KB can hold 1,450 requests.
  *
- * The connection of a request too many is closed. Clients that wait for a response before they send the next request,
+ * A request beyond a bound closes its connection. Clients that wait for a response before they send the next request,
  * which are all that anybody knows of, never exceed a bound.
  */
 export class UnansweredRequests {
@@ -78,7 +78,7 @@ export class UnansweredRequests {
       last: undefined,
       isCancelled: false,
       settle: () => {
-        // Then not every response closes. What is left is written off at once, below.
+        // Not every response closes then. The rest is written off at once, below.
         if (socket.destroyed) return;
         this.#total -= 1;
         debt.owed.shift();
@@ -87,8 +87,8 @@ export class UnansweredRequests {
     };
     socket.once('close', () => {
       this.#total -= debt.owed.length;
-      // Node.js 20 closes the first only, later versions all. The others would never release what they hold, such as an
-      // open file.
+      // Node.js 20 closes only the first response, and later versions close all. The others would never release what they
+      // hold, such as an open file.
       setImmediate(() => {
         for (const response of debt.owed) {
           if (!response.closed && !response.writableFinished) response.emit('close');
@@ -100,8 +100,8 @@ export class UnansweredRequests {
 }
 
 /**
- * Makes Node.js skip the rest of what it has read. Nothing public does: after `destroy`, it creates a request and a
- * response for each of up to 1,450 more. Its parser takes a 2 for the start of another protocol, and stops.
+ * Makes Node.js skip the rest of what it has read. No public function does: after `destroy`, Node.js still creates a
+ * request and a response for each of up to 1,450 more. Its parser takes a 2 for the start of another protocol, and stops.
  */
 function stopParsing(socket: Socket & { parser?: { onIncoming: () => number } | null }): void {
   if (socket.parser) socket.parser.onIncoming = () => 2;
