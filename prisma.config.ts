@@ -1,8 +1,9 @@
 import { defineConfig } from 'prisma/config';
 
 /**
- * They never run Prisma's schema engine, but download it if they cannot find it, which fails on closed networks. Naming any
- * existing file satisfies them. The others need one: Prisma takes that of PRISMA_SCHEMA_ENGINE_BINARY, or downloads it once.
+ * These commands never run Prisma's schema engine, but download it if they cannot find it, which fails on closed networks.
+ * Naming any existing file satisfies them. Other commands need the engine: Prisma takes PRISMA_SCHEMA_ENGINE_BINARY, or
+ * downloads it once.
  */
 const WITHOUT_ENGINE = ['generate', 'validate', 'format', 'studio'];
 const [command = ''] = process.argv.slice(2);
