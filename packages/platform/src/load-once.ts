@@ -1,7 +1,4 @@
-/**
- * Loads something at the first call, for all calls. After a failure the next call tries again, so that the failure lasts no
- * longer than its cause.
- */
+/** Loads something at the first call, for all calls. After a failure the next call tries again. */
 export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
   return () => {

@@ -24,7 +24,7 @@ import { DRAIN_TIMEOUT_MS, FORCE_EXIT_MS, waitForShutdown } from './process/shut
 import { describeUnsharedLimits } from './process/unshared-limits.js';
 import { createService, type Service } from './service.js';
 
-/** How long the last lines of the log may take, and how long when the end is forced. */
+/** How long the last lines of the log may take, also when the end is forced */
 const LAST_LINES_MS = 2_000;
 const FORCED_LAST_LINES_MS = 300;
 /** How often connections that have become idle are closed while draining. */
@@ -32,7 +32,7 @@ const CLOSE_IDLE_INTERVAL_MS = 50;
 
 /** What a store hands to the platform. */
 export interface Store {
-  /** Everything that it serves */
+  /** All resources that the store serves */
   readonly resources: readonly Resource[];
   /** Commands of the store that a newcomer may want to try, with what each does: for the first start on an embedded database */
   readonly nextSteps?: Readonly<Record<string, string>>;
@@ -41,7 +41,7 @@ export interface Store {
 /** The process of the service, from its configuration to its exit after a signal. */
 export async function run(store: Store): Promise<never> {
   // When many requests wait, V8 may conclude that their objects live long, and allocate such objects in the old generation
-  // for as long as the process runs. Whatever they refer to then outlives the collections of new objects.
+  // for as long as the process runs. Everything that they refer to then outlives the collections of new objects.
   setFlagsFromString('--no-allocation-site-pretenuring');
   try {
     const notices = loadEnvironmentFile();
@@ -81,7 +81,7 @@ async function openAndServe(
     const gap = await findHistoryGap(database);
     if (gap !== undefined) output.log.warn(describeGap(gap));
     const counters = [output.lostLines];
-    // So that no caller waits for it.
+    // Loaded now, so that no caller waits for it.
     await database.loadPrisma();
     const service = await createService({ config, database, log: output.log, resources, counters });
     await serve(service, config, output, shutdown, (url) => {
@@ -157,7 +157,7 @@ async function seedDevelopment(
   );
 }
 
-/** The last resort when something does not close. If that leaves PostgreSQL running, the next start adopts it. */
+/** The last resort when something does not close. If PostgreSQL keeps running, the next start adopts it. */
 async function forceExit({ log, close }: ProcessLog): Promise<never> {
   log.warn('not everything could be closed in time');
   await close(FORCED_LAST_LINES_MS);

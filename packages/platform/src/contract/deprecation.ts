@@ -3,7 +3,7 @@ import { REST_PREFIX } from './protocol.js';
 /** What the reference page says of deprecations: a section of docs/guides/compatibility.md. */
 const POLICY_PATH = '/docs#description/how-an-operation-is-removed';
 
-/** How long a stable operation stays, at least, after its deprecation was announced. */
+/** The least time that a stable operation stays after its deprecation was announced. */
 export const MIN_NOTICE_MONTHS = 12;
 
 /** When an operation was deprecated, when it is removed, and what replaces it. */
@@ -15,9 +15,9 @@ export interface Deprecation {
 }
 
 /**
- * The headers of every response of a deprecated operation: Deprecation (RFC 9745), Sunset (RFC 8594), and a Link to the
- * successor (RFC 5829) and, with the relations of the first two, to what there is to read about both. None once the
- * operation is removed.
+ * The headers of every response of a deprecated operation: Deprecation (RFC 9745), Sunset (RFC 8594), and Links to the
+ * successor (RFC 5829) and, with the relations `deprecation` and `sunset`, to the documentation. None once the operation
+ * is removed.
  *
  * @param publicUrl the address that clients use, without a trailing slash
  * @param now Unix milliseconds

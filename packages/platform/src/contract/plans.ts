@@ -6,10 +6,10 @@ export interface OwnLimits {
   readonly perDay: number | null;
 }
 
-/** Who has the limits of a plan: each key, or all keys of an owner together */
+/** What the limits of a plan apply to: each key, or all keys of an owner together */
 export type LimitsPer = 'key' | 'owner';
 
-/** The limits of a key. If it lacks its own, it gets those of the fallback plan, so that bad data does not lift the limits. */
+/** The limits of a key. A key that lacks its own gets those of the fallback plan, so that bad data does not lift the limits. */
 export function limitsOf(key: { readonly plan: Plan } & OwnLimits): Limits {
   const fallback: Limits = PLANS[FALLBACK_PLAN];
   const { perMinute, perDay } = key;

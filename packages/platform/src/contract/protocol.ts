@@ -16,8 +16,8 @@ export const MCP_PREFIX = '/mcp';
 export const MAX_BATCH_SIZE = 20;
 
 /**
- * Over tRPC, the header that Link is over REST. For each call of a batch that has returned a page, it has the cursor of the
- * next page, or null after the last: `0=20, 3=null`. Streams have none, because their headers are sent first.
+ * The header that tRPC sends where REST sends Link. For each call of a batch that has returned a page, it has the cursor of
+ * the next page, or null after the last: `0=20, 3=null`. Streams lack it, because their headers are sent first.
  */
 export const NEXT_CURSOR_FIELD = 'X-Next-Cursor';
 

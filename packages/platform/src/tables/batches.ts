@@ -7,8 +7,8 @@ import type { TableSql } from './table.js';
 const MAX_ROWS = 100;
 
 /**
- * How calls that write share a statement: one runs at a time. A call that waited longer has got a 503, and should not be
- * stored later.
+ * How calls that write share a statement: one runs at a time. A caller that waited longer has already received a 503, so
+ * its call must not be stored.
  */
 export const BATCHES = {
   maxSize: MAX_ROWS,
@@ -17,18 +17,18 @@ export const BATCHES = {
   channelName: BATCH_CHANNEL,
 } as const;
 
-/** PostgreSQL aborted the statement, perhaps for one of its rows: a deadlock, a deferred check, a trigger that waits. */
+/** PostgreSQL aborted the statement, perhaps because of one row: a deadlock, a deferred check, a trigger that waits. */
 const ABORTED = /^(?:40|57014)/;
 
-/** Whether the id that was drawn is stored already: no fault of the row's, since the next attempt draws another one. */
+/** Whether the drawn id is already stored. That is not the row's fault, and the next attempt draws another id. */
 export const isTakenId = (tableName: string, error: unknown) =>
   readUniqueViolation(error) === `${tableName}_pkey`;
 
 /**
- * Runs a batch row by row when PostgreSQL rejects or aborts it, which means that nothing of it is stored. While a whole
- * table is locked, the rows wait again, as many at once as there are connections, until their callers have given up.
+ * Runs a batch row by row after PostgreSQL has rejected or aborted it, and so stored none of it. While a whole table is
+ * locked, the rows wait again, as many at once as there are connections, until their callers give up.
  *
- * An id may be taken because somebody has inserted rows with ids, by COPY or replication, and left the sequence behind.
+ * An id may be taken if COPY or replication inserted rows with ids and left the sequence behind.
  */
 export function isolateRejections<Call, Result>(
   { name }: TableSql,

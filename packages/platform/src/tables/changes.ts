@@ -7,24 +7,27 @@ import {
 } from './row-statements.js';
 import type { Table } from './table.js';
 
-/** What can be changed of a row, and what stands against it. */
+/** What a change may set, and what refuses it */
 export interface ChangeRules<Field extends string, Refusal extends string, Conditions> {
   readonly fields: readonly Field[];
   /**
-   * Further members of a change, each with the field of the row whose type it has: what refusals compare, and nothing is
-   * set to.
+   * Further members of a change, each with the field of the row whose type it has. Refusals compare them, but no field is
+   * set to them.
    */
   readonly conditions?: Conditions;
   /**
    * For each reason to refuse a change, SQL for what its error names, or NULL where it does not apply. The first that applies
-   * counts. It knows the row as `seen` and the change as `given`, whose members that are left out are NULL: one that concerns
-   * only some changes says which, as in `given.status = 'sold' AND seen.status = 'sold'`. It sees the row
-   * as it is now, and other tables as when the statement began: whatever decides has to change the row, too.
+   * counts. The row is `seen` and the change is `given`, whose omitted members are NULL. A reason that concerns only some
+   * changes says which, as in `given.status = 'sold' AND seen.status = 'sold'`. The SQL sees the row as it is now, and other
+   * tables as when the statement began. So whatever decides has to change the row, too.
    */
   readonly refusals: Readonly<Record<Refusal, string>>;
 }
 
-/** The row after the change, or undefined if there is none; or why nothing was changed, with what the SQL of that names. */
+/**
+ * The row after the change, or undefined if there is none; or why nothing was changed, with what the SQL of that reason
+ * names.
+ */
 export type Changed<Row, Refusal extends string> =
   | { readonly output: Row | undefined }
   | { readonly refusal: Refusal; readonly detail: string };
@@ -36,9 +39,9 @@ type Given<Row, Field extends keyof Row, Conditions extends FieldByMember<Row>> 
 } & { readonly [Member in keyof Conditions]?: Row[Conditions[Member]] | undefined };
 
 /**
- * Changes the members of a row that are given. Changes that arrive while others are being stored share a statement, and
- * whoever wants a row that somebody has locked waits for it alone: see createRowStatement. A row that has changed since the
- * statement began is tried again, so that a refusal decides by rows of one moment.
+ * Changes the given members of a row. Changes that arrive while others are being stored share a statement. A change of a
+ * locked row waits alone: see createRowStatement. A row that has changed since the statement began is tried again, so that
+ * a refusal decides by rows of one moment.
  */
 export function createChange<
   Row extends { readonly id: number },
@@ -76,7 +79,7 @@ interface ChangedRow<Row> {
   readonly is_there: boolean;
   readonly is_locked: boolean;
   readonly is_same: boolean | null;
-  /** The reason, a space, and what it names */
+  /** The reason, a space, and what the reason names */
   readonly refusal: string | null;
   readonly output: Row | null;
 }
@@ -97,8 +100,8 @@ function toOutcome<Row, Refusal extends string>({
 }
 
 /**
- * In one statement, a row that it has locked is as it is now, and everything else is as when the statement began. The `xmin`
- * of a row, the number of the transaction that wrote it, tells whether the two differ.
+ * A statement sees a row that it has locked as it is now, and everything else as when the statement began. The `xmin` of a
+ * row, the number of the transaction that wrote it, tells whether the two differ.
  */
 function changeSql<Row, Field extends keyof Row & string>(
   { name, toColumn, json }: Pick<Table<Row, never>, 'name' | 'toColumn' | 'json'>,

@@ -6,60 +6,43 @@ import type { Table } from './table.js';
 
 /** A row of another table that a new row takes for itself, as an order takes its animal. */
 export interface Claim<Row, NewRow extends Partial<Row>> {
-  /** What is inserted. The other columns have their defaults */
+  /** The fields that are inserted. Other columns get their defaults */
   readonly fields: readonly (keyof NewRow & keyof Row & string)[];
   /** The table whose rows are claimed */
   readonly table: string;
-  /** The field of the new row that has the id of the row it claims */
+  /** The field of the new row that holds the id of the claimed row */
   readonly by: keyof NewRow & keyof Row & string;
-  /** SQL on the columns of that row: whether it is free. It may be free more than once, as `left > 0` is */
+  /** SQL on the columns of the claimed row: whether it is free. A row may be free more than once, as with `left > 0` */
   readonly isFree: string;
-  /** SQL: what it becomes */
+  /** SQL: what the claimed row becomes */
   readonly set: string;
-  /** The error for a row that is not free, or that there is not */
+  /** The error for a row that is not free, or does not exist */
   refuse(row: NewRow, isThere: boolean): Error;
 }
 
 /**
- * The statement of a claiming insert. Rows that it has locked are as they are now, and all others as when it began: so `isFree`
- * decides by what is true, while a key may have been stored since. It takes the turn last, because nobody should wait for a row
- * while having it.
+ * The statement of a claiming insert. It sees locked rows as they are now, and all others as when it began. So `isFree` decides
+ * by the current row, while a key may have been stored since. The turn comes last, so that nobody holds it while waiting for a
+ * row.
  *
  * Keys are handled as in keyedRowsSql. Without them, for `tickets` that claim `seats`:
  *
- *     WITH requested AS MATERIALIZED (
- *       SELECT *, false AS is_running, false AS is_stored FROM …
- *     ), locked AS MATERIALIZED (
- *       SELECT id AS locked_id, (taken = 0) AS is_free FROM "public"."seats"
- *       WHERE id IN (SELECT "seatId" FROM requested WHERE NOT is_running AND NOT is_stored) FOR UPDATE SKIP LOCKED
- *     ), claimed AS (
- *       UPDATE "public"."seats" AS claiming SET taken = taken + 1 FROM locked
- *       WHERE claiming.id = locked_id AND is_free RETURNING locked_id
- *     ), to_insert AS MATERIALIZED (
- *       SELECT DISTINCT ON ("seatId") requested.* FROM requested JOIN claimed ON locked_id = "seatId"
- *       WHERE NOT is_running AND NOT is_stored ORDER BY "seatId", row_position
- *     ), created AS (
- *       INSERT INTO "public"."tickets" ("seat_id", "holder", "note")
- *       SELECT "seatId", "holder", "note" FROM (
- *         SELECT 1 FROM "public"."insert_turns"
- *         WHERE table_name = 'tickets' AND (SELECT count(*) FROM to_insert) > 0 FOR UPDATE
- *       ) AS turn, to_insert
- *       ORDER BY row_position
- *       RETURNING "seat_id" AS created_for, json_build_object(
- *         'id', "id", 'seatId', "seat_id", 'holder', "holder", 'note', "note", 'color', "color"
- *       ) AS output
- *     )
- *     SELECT requested.is_running, requested.is_stored, locked_id IS NOT NULL AS is_locked, is_free,
- *       locked_id IS NOT NULL OR (SELECT true FROM "public"."seats" WHERE id = requested."seatId") IS TRUE AS is_there,
- *       output
- *     FROM requested LEFT JOIN locked ON locked_id = requested."seatId"
- *       LEFT JOIN to_insert USING (row_position) LEFT JOIN created ON created_for = to_insert."seatId"
- *     WHERE (
- *       SELECT CASE count(*) WHEN (SELECT count(*) FROM to_insert) THEN true
- *         ELSE (count(*) || ' of ' || (SELECT count(*) FROM to_insert)
- *           || ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END
- *       FROM created
- *     ) ORDER BY row_position
+ * WITH requested AS MATERIALIZED ( SELECT *, false AS is_running, false AS is_stored FROM … ), locked AS MATERIALIZED ( SELECT
+ * id AS locked_id, (taken = 0) AS is_free FROM "public"."seats" WHERE id IN (SELECT "seatId" FROM requested WHERE NOT
+ * is_running AND NOT is_stored) FOR UPDATE SKIP LOCKED ), claimed AS ( UPDATE "public"."seats" AS claiming SET taken = taken +
+ * 1 FROM locked WHERE claiming.id = locked_id AND is_free RETURNING locked_id ), to_insert AS MATERIALIZED ( SELECT DISTINCT ON
+ * ("seatId") requested.* FROM requested JOIN claimed ON locked_id = "seatId" WHERE NOT is_running AND NOT is_stored ORDER BY
+ * "seatId", row_position ), created AS ( INSERT INTO "public"."tickets" ("seat_id", "holder", "note") SELECT "seatId",
+ * "holder", "note" FROM ( SELECT 1 FROM "public"."insert_turns" WHERE table_name = 'tickets' AND (SELECT count(*) FROM
+ * to_insert) > 0 FOR UPDATE ) AS turn, to_insert ORDER BY row_position RETURNING "seat_id" AS created_for, json_build_object(
+ * 'id', "id", 'seatId', "seat_id", 'holder', "holder", 'note', "note", 'color', "color" ) AS output ) SELECT
+ * requested.is_running, requested.is_stored, locked_id IS NOT NULL AS is_locked, is_free, locked_id IS NOT NULL OR (SELECT true
+ * FROM "public"."seats" WHERE id = requested."seatId") IS TRUE AS is_there, output FROM requested LEFT JOIN locked ON locked_id
+ * = requested."seatId" LEFT JOIN to_insert USING (row_position) LEFT JOIN created ON created_for = to_insert."seatId" WHERE (
+ * SELECT CASE count(*) WHEN (SELECT count(*) FROM to_insert) THEN true ELSE (count(*) || ' of ' || (SELECT count(*) FROM
+ * to_insert)
+ * || ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END FROM created ) ORDER BY
+ * row_position
  */
 export function claimSql<Row, NewRow extends Partial<Row>>(
   { name, toColumn, json }: Pick<Table<Row, never>, 'name' | 'toColumn' | 'json'>,

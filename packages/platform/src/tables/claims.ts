@@ -10,9 +10,9 @@ import type { Table } from './table.js';
 type Attempt<Row> = CreateAttempt<Row> | 'taken' | 'missing';
 
 /**
- * Inserts rows of which each claims a row of another table, if that is free: both are stored, or neither. Of several for one
- * row, the first gets it. Those that arrive while others are being stored share a statement, and whoever wants a row that
- * somebody has locked waits for it alone: see createRowStatement. With an idempotency key, it behaves as createInsert does.
+ * Inserts rows each of which claims a free row of another table: both are stored, or neither. Of several claims of one row,
+ * the first succeeds. Inserts that arrive while others are being stored share a statement. A claim of a locked row waits
+ * alone: see createRowStatement. Idempotency keys work as in createInsert.
  */
 export function createClaimingInsert<Row, NewRow extends Partial<Row> & object>(
   database: RowDatabase,
@@ -66,7 +66,7 @@ function toOutcome<Row>({
   if (output !== null) return { output };
   if (is_stored) return 'exists';
   if (is_running) return 'running';
-  // If it was free, another call of the same statement has it. It may be free once more.
+  // If the row was free, another call of the same statement has it, and it may still be free once more.
   if (is_locked) return is_free ? 'again' : 'taken';
   return is_there ? 'busy' : 'missing';
 }

@@ -20,20 +20,20 @@ export interface IdempotencyKey {
   readonly operation: string;
   /** The position in a tRPC batch; 0 otherwise */
   readonly batchIndex: number;
-  /** SHA-256 of what the request asks for: a repetition asks for the same */
+  /** SHA-256 of what a repetition has to repeat */
   readonly bodyHash: Uint8Array;
 }
 
 /** What a create resolves with. */
 export interface CreateResult<Output> {
   readonly output: Output;
-  /** Whether it is the output of an earlier create with the same key, and nothing was created */
+  /** Whether `output` is that of an earlier create with the same key, so that nothing was created */
   readonly isReplay: boolean;
 }
 
 /**
- * `running`: another create holds this key's lock, or is in the same statement. `exists`: one has succeeded. `refusal`: nothing
- * was created, and this says why.
+ * `running`: another create holds this key's lock, or is in the same statement. `exists`: another create has succeeded.
+ * `refusal`: why nothing was created.
  */
 export type CreateAttempt<Output> =
   | { readonly output: Output }
@@ -54,7 +54,7 @@ const COLUMNS = [...ID_COLUMNS, ['body_hash', 'bytea', 'bodyHash']] as const;
 export const KEY_COLUMNS: readonly (readonly [name: string, type: string, member: keyof IdempotencyKey])[] =
   COLUMNS;
 export const toKeyValues = (key: IdempotencyKey) => COLUMNS.map(([, , member]) => key[member]);
-/** Those that identify it, without the hash */
+/** The values that identify a key, without the hash */
 export const toIdValues = (key: IdempotencyKey) => ID_COLUMNS.map(([, , member]) => key[member]);
 
 /** The parts of a statement about a key. `toValue` returns the SQL for the value of a column of idempotent_creates. */
@@ -66,12 +66,12 @@ export function keySql(inSchema: InSchema, toValue: (column: string, type: strin
     isId,
     /** The number of the advisory lock that a create holds while it runs */
     lock: `hashtextextended(concat_ws(' ', ${id}), 0)`,
-    /** Not EXISTS: PostgreSQL may answer that by reading the keys of a whole day. */
+    /** Not EXISTS, for which PostgreSQL may read the keys of a whole day. */
     isStored: `(SELECT true FROM ${inSchema(TABLE)} WHERE ${isId}) IS TRUE`,
   };
 }
 
-/** Completed by a SELECT or VALUES with KEY_COLUMNS and the response */
+/** The caller adds a SELECT or VALUES with KEY_COLUMNS and the response */
 export const insertKeySql = (inSchema: InSchema) =>
   `INSERT INTO ${inSchema(TABLE)} (${COLUMNS.map(([column]) => column).join(', ')}, response)`;
 
@@ -97,10 +97,10 @@ export async function deleteExpiredCreates({
 }
 
 /**
- * Attempts a create until it has succeeded, by this call or by another one with the same key.
+ * Attempts a create until it has succeeded, by this call or by another call with the same key.
  *
- * @param key without one, the attempt can only succeed or be refused
- * @throws ApiError idempotency_key_reused; idempotency_key_in_use when another one goes on for too long; and the refusal
+ * @param key without a key, the attempt can only succeed or be refused
+ * @throws ApiError idempotency_key_reused; idempotency_key_in_use when another create runs for too long; and the refusal
  */
 export async function createOrReplay<Output>(
   database: Pick<Database, 'writes' | 'inSchema'>,
@@ -112,7 +112,7 @@ export async function createOrReplay<Output>(
     const attempted = await attempt();
     if (attempted === 'running') continue;
     if (attempted !== 'exists' && 'output' in attempted) return { output: attempted.output, isReplay: false };
-    // Also after a refusal: another create with the key may be what it was refused for.
+    // Also after a refusal, because another create with the key may have caused it.
     const stored = key && (await findStoredCreate<Output>(database, key));
     if (stored !== undefined) return { output: stored.output, isReplay: true };
     if (attempted !== 'exists') throw attempted.refusal;
@@ -121,8 +121,8 @@ export async function createOrReplay<Output>(
 }
 
 /**
- * The output of the first create with a key. Undefined when it has expired (it is then deleted here) or was deleted in
- * the meantime.
+ * The output of the first create with a key. Undefined when the create has expired, and is deleted here, or was deleted
+ * in the meantime.
  *
  * @throws ApiError idempotency_key_reused
  */

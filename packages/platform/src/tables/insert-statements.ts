@@ -6,17 +6,17 @@ import { type InsertColumn, type TableSql, typeSql } from './table.js';
 const TURNS_TABLE = 'insert_turns';
 
 /**
- * Locks the row of a table that is listed by its ids, until the transaction is visible. Ids that are drawn afterwards
- * become visible in their order. Returns no row if the table's migration has not added one.
+ * Holds the turn of a table that is listed by id until the transaction is visible. Ids that are drawn afterwards become
+ * visible in their order. Returns no row if the table's migration has not added one.
  *
- * @param condition SQL, with AND before it, that is evaluated before the row is locked
+ * @param condition SQL, with AND before it, that is evaluated before the turn is taken
  */
 export const takeTurnSql = (tableName: string, inSchema: InSchema, condition = '') =>
   `SELECT 1 FROM ${inSchema(TURNS_TABLE)} WHERE table_name = '${tableName}'${condition} FOR UPDATE`;
 
 /**
- * The calls of a batch as a table `given` with their positions, `row_position`. They are one JSON parameter. JSON does not
- * depend on settings of the session, nor on types of the schema, which a restore may replace by others of the same name.
+ * The calls of a batch as a table `given` with their positions, `row_position`, from one JSON parameter. JSON depends
+ * neither on settings of the session nor on types of the schema, which a restore may replace by others of the same name.
  */
 export function givenSql(
   columns: readonly Pick<InsertColumn, 'field' | 'type'>[],
@@ -28,8 +28,8 @@ export function givenSql(
 }
 
 /**
- * The INSERT, to which further tables and conditions may be added. It takes the turn of its table before it draws an id,
- * because the join has no row before that. With ORDER BY row_position, ids ascend in the order of the rows.
+ * The INSERT, to which further tables and conditions may be added. The join has no row before the turn of the table is
+ * taken, so no id is drawn before. With ORDER BY row_position, ids ascend in the order of the rows.
  */
 function insertSql({ name, insertColumns }: TableSql, inSchema: InSchema): string {
   return `
@@ -38,14 +38,15 @@ function insertSql({ name, insertColumns }: TableSql, inSchema: InSchema): strin
 }
 
 /**
- * SQL: true if every row was inserted. If not, it raises an error that says why, and nothing is stored: we could not tell
- * which caller's row is missing. A failing cast is PostgreSQL's only way to raise an error from within a statement.
+ * SQL: true if every row was inserted. If not, it raises an error that says why, and nothing is stored, because we could
+ * not tell which caller's row is missing. A failing cast is PostgreSQL's only way to raise an error from within a
+ * statement.
  */
 export const isCompleteSql = (given: string) => `
   (SELECT CASE count(*) WHEN ${given} THEN true ELSE (count(*) || ' of ' || ${given} ||
      ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END FROM created)`;
 
-/** Its result has no certain order. */
+/** The result has no certain order. */
 export function rowsSql(table: TableSql, inSchema: InSchema): string {
   return `
     WITH created AS (
@@ -56,7 +57,7 @@ export function rowsSql(table: TableSql, inSchema: InSchema): string {
     SELECT id, output FROM created WHERE ${isCompleteSql('json_array_length($1)')}`;
 }
 
-/** With a prefix, because a table may have columns of these names. */
+/** Adds a prefix, because a table may have columns of these names. */
 export const toKeyField = (column: string) => `request_${column}`;
 /** The columns that createKeyedRowLoader adds to a row. */
 const KEY_OF_ROW: readonly InsertColumn[] = KEY_COLUMNS.map(([column, type]) => ({
@@ -65,56 +66,35 @@ const KEY_OF_ROW: readonly InsertColumn[] = KEY_COLUMNS.map(([column, type]) => 
   type,
 }));
 
-/** The same by their names */
+/** The types of these columns, by name */
 export const KEY_TYPES: Readonly<Record<string, string>> = Object.fromEntries(
   KEY_OF_ROW.map(({ field, type }) => [field, type]),
 );
 
 /**
- * Of several rows with one key in a statement, only the first is inserted; a lock does not exclude its own session. A row
- * without output was not inserted: its key is stored already, or another create with it is running. For a table `boats` with
- * a column `name`:
+ * Of several rows with one key in a statement, only the first is inserted, because a lock does not exclude its own session.
+ * A row without output was not inserted: its key is already stored, or another create with the key is running. For a table
+ * `boats` with a column `name`:
  *
- *     WITH requested AS MATERIALIZED (
- *       SELECT *, row_number() OVER (
- *           PARTITION BY request_api_key_id, request_key, request_operation, request_batch_index ORDER BY row_position
- *         ) = 1 AND pg_try_advisory_xact_lock(hashtextextended(concat_ws(
- *           ' ', request_api_key_id, request_key, request_operation, request_batch_index
- *         ), 0)) AS is_locked,
- *         (
- *           SELECT true FROM "public"."idempotent_creates" WHERE (api_key_id, key, operation, batch_index)
- *             = (request_api_key_id, request_key, request_operation, request_batch_index)
- *         ) IS TRUE AS is_stored
- *       FROM ROWS FROM (json_to_recordset($1) AS (
- *           "name" text, request_api_key_id uuid, request_key text, request_operation text,
- *           request_batch_index smallint, request_body_hash bytea
- *         )) WITH ORDINALITY AS given (
- *           "name", request_api_key_id, request_key, request_operation, request_batch_index, request_body_hash,
- *           row_position
- *         )
- *     ), to_insert AS MATERIALIZED (
- *       SELECT *, row_number() OVER (ORDER BY row_position) AS row_rank FROM requested WHERE is_locked AND NOT is_stored
- *     ), created AS (
- *       INSERT INTO "public"."boats" ("name")
- *       SELECT "name"
- *       FROM (SELECT 1 FROM "public"."insert_turns" WHERE table_name = 'boats' FOR UPDATE) AS turn, to_insert
- *       ORDER BY row_position
- *       RETURNING id, json_build_object('id', "id", 'name', "name") AS output
- *     ), inserted AS MATERIALIZED (
- *       SELECT to_insert.*, output FROM to_insert
- *       JOIN (SELECT output, row_number() OVER (ORDER BY id) AS row_rank FROM created) AS ranked USING (row_rank)
- *     ), remembered AS (
- *       INSERT INTO "public"."idempotent_creates" (api_key_id, key, operation, batch_index, body_hash, response)
- *       SELECT request_api_key_id, request_key, request_operation, request_batch_index, request_body_hash, output
- *       FROM inserted
- *     )
- *     SELECT requested.is_stored, inserted.output FROM requested LEFT JOIN inserted USING (row_position)
- *     WHERE (
- *       SELECT CASE count(*) WHEN (SELECT count(*) FROM to_insert) THEN true
- *         ELSE (count(*) || ' of ' || (SELECT count(*) FROM to_insert)
- *           || ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END
- *       FROM created
- *     ) ORDER BY row_position
+ * WITH requested AS MATERIALIZED ( SELECT *, row_number() OVER ( PARTITION BY request_api_key_id, request_key,
+ * request_operation, request_batch_index ORDER BY row_position ) = 1 AND
+ * pg_try_advisory_xact_lock(hashtextextended(concat_ws( ' ', request_api_key_id, request_key, request_operation,
+ * request_batch_index ), 0)) AS is_locked, ( SELECT true FROM "public"."idempotent_creates" WHERE (api_key_id, key,
+ * operation, batch_index) = (request_api_key_id, request_key, request_operation, request_batch_index) ) IS TRUE AS is_stored
+ * FROM ROWS FROM (json_to_recordset($1) AS ( "name" text, request_api_key_id uuid, request_key text, request_operation text,
+ * request_batch_index smallint, request_body_hash bytea )) WITH ORDINALITY AS given ( "name", request_api_key_id,
+ * request_key, request_operation, request_batch_index, request_body_hash, row_position ) ), to_insert AS MATERIALIZED (
+ * SELECT *, row_number() OVER (ORDER BY row_position) AS row_rank FROM requested WHERE is_locked AND NOT is_stored ),
+ * created AS ( INSERT INTO "public"."boats" ("name") SELECT "name" FROM (SELECT 1 FROM "public"."insert_turns" WHERE
+ * table_name = 'boats' FOR UPDATE) AS turn, to_insert ORDER BY row_position RETURNING id, json_build_object('id', "id",
+ * 'name', "name") AS output ), inserted AS MATERIALIZED ( SELECT to_insert.*, output FROM to_insert JOIN (SELECT output,
+ * row_number() OVER (ORDER BY id) AS row_rank FROM created) AS ranked USING (row_rank) ), remembered AS ( INSERT INTO
+ * "public"."idempotent_creates" (api_key_id, key, operation, batch_index, body_hash, response) SELECT request_api_key_id,
+ * request_key, request_operation, request_batch_index, request_body_hash, output FROM inserted ) SELECT requested.is_stored,
+ * inserted.output FROM requested LEFT JOIN inserted USING (row_position) WHERE ( SELECT CASE count(*) WHEN (SELECT count(*)
+ * FROM to_insert) THEN true ELSE (count(*) || ' of ' || (SELECT count(*) FROM to_insert)
+ * || ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END FROM created ) ORDER BY
+ * row_position
  */
 export function keyedRowsSql(table: TableSql, inSchema: InSchema): string {
   const key = keySql(inSchema, toKeyField);

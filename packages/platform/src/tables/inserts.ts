@@ -17,10 +17,10 @@ interface KeyedRow<NewRow> {
 }
 
 /**
- * Inserts rows and returns their JSON. Those that arrive while others are being stored share a statement, which inserts
- * all of them or none. When PostgreSQL rejects it, each row gets a statement of its own, so that none affects another.
+ * Inserts rows and returns their JSON. Rows that arrive while others are being stored share a statement, which inserts
+ * all of them or none. If PostgreSQL rejects it, each row gets a statement of its own, so that none affects another.
  *
- * With an idempotency key, a repetition returns what the first create returned: one statement inserts the row and its
+ * With an idempotency key, a repetition returns what the first create returned. One statement inserts the row and its
  * key, so that both are stored or neither. When several nodes try at once, the primary key of idempotent_creates lets
  * only one succeed, and an advisory lock saves the others the wait.
  */
@@ -58,7 +58,7 @@ function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: 
         output === null ? (is_stored ? 'exists' : 'running') : { output },
       );
     } catch (error) {
-      // Another create with one of the keys succeeded while this waited; the next attempt finds it stored.
+      // Another create with one of the keys succeeded while this one waited. The next attempt finds that key stored.
       if (readUniqueViolation(error) === 'idempotent_creates_pkey') return insertAll(batch);
       throw error;
     }

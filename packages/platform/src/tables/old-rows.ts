@@ -5,10 +5,10 @@ const BATCH_SIZE = 1_000;
 
 /**
  * Deletes a batch of the oldest rows of a table. Two nodes that delete the same rows at once wait for each other, and one
- * of them finds none left. It deletes by row address, which has the same plan however large the table is.
+ * of them finds none left. Deleting by row address has the same plan however large the table is.
  *
  * @param table with its schema, quoted
- * @param column when a row was written; it has an index
+ * @param column when a row was written; has an index
  * @param isOld a condition on that column
  */
 export const deleteOldSql = (table: string, column: string, isOld: string) => `

@@ -7,14 +7,17 @@ import { givenSql } from './insert-statements.js';
 import type { TableSql } from './table.js';
 
 /**
- * A call that waits for a row gives up by then, so that nothing of it is stored once its caller has been told to try again. A call
+ * A call that waits for a row gives up by then, so that nothing is stored once its caller has been told to try again. A call
  * that shares a statement may be stored shortly after its 503, as a create may: the 503 says so.
  */
 const STORED_WITHIN_MS = OPERATION_TIMEOUT_MS - 100;
-/** What statements that change rows take turns by, so that locked tables leave connections for the creates of others. */
+/**
+ * The name by which statements that change rows take turns, so that locked tables leave connections for creates in other
+ * tables.
+ */
 const CHANGES = 'changes';
 
-/** `busy`: somebody has locked its row. `again`: its row has changed since the statement began. Nothing was stored. */
+/** Why nothing was stored. `busy`: the row is locked. `again`: the row has changed since the statement began. */
 export type Postponed = 'busy' | 'again';
 
 /** What the text of a statement is made of. */
@@ -25,17 +28,17 @@ export interface StatementParts {
   readonly lock: string;
 }
 
-/** A statement that locks a row for each of its calls, and decides by that. */
+/** A statement that locks a row for each of its calls, and decides by that row. */
 export interface RowStatement<Call, Result, Outcome> {
   readonly name: string;
   /** The SQL types of the members of a call. An enum of the schema has an underscore in its name */
   readonly given: Readonly<Record<string, string>>;
-  /** Its result has a row for each call, in the order of `row_position`. */
+  /** The text. Its result has a row for each call, in the order of `row_position`. */
   text(parts: StatementParts): string;
   toOutcome(result: Result): Outcome | Postponed;
   /** Calls for which this is the same are never in one statement: the second finds what the first has stored. */
   toRow?(call: Call): number;
-  /** The table whose inserts it takes turns with. Default: all statements that only change rows */
+  /** The table whose inserts the statement takes turns with. Default: all statements that only change rows */
   readonly turns?: string;
 }
 
@@ -43,11 +46,11 @@ export interface RowStatement<Call, Result, Outcome> {
 export type RowDatabase = Pick<Database, 'writes' | 'queryWaiting' | 'inSchema'>;
 
 /**
- * Runs a statement that locks a row for each of its calls. Calls that arrive while others are being stored share one, which
- * stores what is possible of them in one commit. It passes over rows that somebody has locked: whoever wants one of those
- * waits for it alone, on a connection that may wait, so that a locked row holds up only who wants that row.
+ * Runs a statement that locks a row for each of its calls. Calls that arrive while others are being stored share a
+ * statement, which stores as many as possible in one commit. It skips locked rows. A call for such a row then waits alone,
+ * on a connection that may wait, so that a locked row delays only calls for that row.
  *
- * @param table whose ids the statement may draw
+ * @param table the table whose ids the statement may draw
  */
 export function createRowStatement<Call extends object, Result extends object, Outcome>(
   { writes, queryWaiting, inSchema }: RowDatabase,
@@ -83,7 +86,7 @@ export function createRowStatement<Call extends object, Result extends object, O
   };
 }
 
-/** Runs the first of the calls for each row. The others come after it. */
+/** Runs the first call for each row, and the others after it. */
 function runDistinct<Call, Result>(
   run: (calls: readonly Call[]) => Promise<Result[]>,
   toRow: (call: Call) => number,

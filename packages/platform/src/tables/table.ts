@@ -5,8 +5,8 @@ type EnumName = `${string}_${string}`;
 
 type IntegerType = 'bigint' | 'integer';
 /**
- * `date` is written 2026-01-31, `timestamptz` 2026-01-31T09:30:00.000Z. A `decimal` is text, such as 12.50: as a JSON
- * number it would be rounded to a binary fraction, and sums of money would not add up.
+ * `date` is written 2026-01-31, `timestamptz` 2026-01-31T09:30:00.000Z. A `decimal` is text, such as 12.50, because a
+ * JSON number is rounded to a binary fraction, and sums of money would not add up.
  */
 type TextType = 'text' | 'date' | 'timestamptz' | 'decimal';
 
@@ -37,7 +37,7 @@ type SqlTypes<Row> = { readonly [Field in keyof Row]-?: SqlType<Exclude<Row[Fiel
 /** Rows by column: the first row is made of the first value of each array, and so on. Null if there are no rows. */
 export type JsonColumns = readonly (readonly unknown[] | null)[];
 
-/** A column that is inserted, in quotes, with the field that it is named after, also in quotes, and the type of both */
+/** A column that is inserted, the field that it is named after (both in quotes), and their type */
 export interface InsertColumn {
   readonly column: string;
   readonly field: string;
@@ -51,26 +51,26 @@ export interface TableSql {
   readonly insertColumns: readonly InsertColumn[];
   /** SQL: one row, as JSON */
   readonly json: string;
-  /** SQL: several rows as JSON by column. Field by field, a page would cost both sides more than the rest of it. */
+  /** SQL: several rows as JSON by column. Field by field, JSON would cost both sides more than the rest of a page. */
   readonly jsonColumns: string;
 }
 
 /**
- * A table, for reads and inserts. A constraint in the database keeps its integers within what a JavaScript number holds
- * exactly.
+ * A table, for reads and inserts. A constraint in the database bounds its integers to those that a JavaScript number
+ * holds exactly.
  */
 export interface Table<Row, NewRow> extends TableSql {
   /** The SQL type of each field */
   readonly types: SqlTypes<Row>;
-  /** The column of a field, in quotes: named like it, in snake case */
+  /** The column of a field, in quotes: the field's name in snake case */
   toColumn(field: keyof Row & string): string;
   toRows(columns: JsonColumns): Row[];
-  /** Rows as an INSERT takes them: all in one parameter, of which it reads the fields of `insertColumns` */
+  /** Rows as an INSERT takes them: one parameter, of which the INSERT reads the fields of `insertColumns` */
   toJson(rows: readonly NewRow[]): string;
 }
 
 /**
- * Describes a table whose key is an identity column named `id`. The column of a field is named like it, in snake case.
+ * Describes a table whose key is an identity column named `id`. The column of a field is the field's name in snake case.
  *
  * @param types the SQL type of each field
  */

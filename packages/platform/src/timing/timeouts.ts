@@ -2,7 +2,7 @@ export { TimeoutError, withTimeout } from '@animal-store/batch-loader';
 
 /**
  * How long one request may wait for PostgreSQL and Redis. The sum of key lookup, one command to Redis and operation stays
- * under the 3 s within which the contract promises a 503.
+ * under the 3 s within which the service promises a 503.
  */
 
 /** Opening a connection to PostgreSQL. */
@@ -12,7 +12,7 @@ export const CONNECT_TIMEOUT_MS = 1_000;
  * while the abandoned one went on waiting for its lock and counted towards `max_connections`.
  */
 export const STATEMENT_TIMEOUT_MS = 1_200;
-/** The response to a statement. PostgreSQL has ended the statement by then, so a connection without a response is dead. */
+/** The response to a statement. PostgreSQL ends the statement before, so a connection without a response is dead. */
 export const QUERY_TIMEOUT_MS = 1_500;
 /** The key lookup, however many statements it takes. */
 export const KEY_LOOKUP_TIMEOUT_MS = 1_200;
@@ -24,14 +24,13 @@ export const READINESS_TIMEOUT_MS = 2_000;
 export const REDIS_TIMEOUT_MS = 160;
 
 /**
- * Opening a connection for a command or a migration. Longer, because a command loads modules meanwhile, and is not repeated
- * by itself.
+ * Opening a connection for a command or a migration. Longer, because a command loads modules meanwhile, and does not retry.
  */
 export const COMMAND_CONNECT_TIMEOUT_MS = 10_000;
 /** One statement of a command, which may read the usage of all keys for a year. */
 export const COMMAND_STATEMENT_TIMEOUT_MS = 30_000;
 
-/** Runs something and observes how long it took to settle, whether it resolved or rejected. */
+/** Runs a function and observes how long its promise took to settle, whether it resolved or rejected. */
 export async function measure<T>(observe: (seconds: number) => void, run: () => Promise<T>): Promise<T> {
   const startedAt = performance.now();
   try {
