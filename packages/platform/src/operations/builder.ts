@@ -17,13 +17,13 @@ export interface RequestContext {
   readonly apiKey: ApiKey;
   /** What is left of the key's limits after the request, in its windows. */
   readonly limits: readonly KeyLimit[];
-  /** `owner`: where the key has an owner, those are the limits of all its keys together. */
+  /** `owner`: if the key has an owner, `limits` are those of all the owner's keys together. */
   readonly limitsPer: LimitsPer;
   /** Until when the key is banned, in Unix milliseconds; undefined if it is not. */
   readonly bannedUntil: number | undefined;
   /**
-   * Revokes a key by its id, and both keys of a rotation with it. In effect at once in this process, and within 2 s in
-   * others.
+   * Revokes a key by its id, and both keys of a rotation with it. This process rejects it at once, others when their
+   * KEY_TTL_MS ends.
    */
   readonly revokeKey: (id: string) => Promise<void>;
   /** The names of the deprecated operations. */
@@ -33,8 +33,8 @@ export interface RequestContext {
   /** The Idempotency-Key of the request, which several calls of a tRPC batch share. */
   readonly idempotency: IdempotencyHeader | undefined;
   /**
-   * Runs a create and returns its output. Operations that are declared `idempotent` have to call it. `create` passes the
-   * key of the call, undefined without an Idempotency-Key, to a function of createInsert or createTransactions.
+   * Runs a create and returns its output. Operations that are declared `idempotent` have to call this. `create` passes
+   * the key of the call, undefined without an Idempotency-Key, to a function of createInsert or createTransactions.
    */
   once<Output>(create: (key: IdempotencyKey | undefined) => Promise<CreateResult<Output>>): Promise<Output>;
   /** The error that every call of the request responds with. */
@@ -46,9 +46,9 @@ export interface RequestContext {
 /** The Idempotency-Key of a request, which several calls of a tRPC batch share. */
 export interface IdempotencyHeader {
   readonly value: string;
-  /** SHA-256 of what a repetition has to repeat. */
+  /** SHA-256 of what a repetition has to repeat: see hashRepeated. */
   readonly bodyHash: Uint8Array;
-  /** Each call reports whether it was a replay. The response has Idempotency-Replayed if all of its calls were. */
+  /** Every call reports whether it was a replay. The response has Idempotency-Replayed if all of its calls were. */
   setReplayed(isReplay: boolean): void;
 }
 
@@ -61,28 +61,28 @@ export interface KeyLimit {
 }
 
 /**
- * That a request for one operation alone costs the key nothing, and is admitted while the key is over its limit or banned.
+ * A request for this operation alone costs the key nothing, and is admitted while the key is over its limit or banned.
  * `windowed`: a key has as many of these per minute as an address without a key has requests. `always`: nothing limits
- * them, so that whoever else holds the key cannot keep its owner from it.
+ * them, so that a thief of the key cannot keep its owner from calling.
  */
 export type FreeForKey = 'windowed' | 'always';
 
-/** What a request asks for: its URL or headers say it, or its body where the protocol has it nowhere else. */
+/** What a request asks for, as its URL or headers say, or its body where the protocol names it nowhere else. */
 export interface RequestTarget {
-  /** The names of the operations that it calls: none, one, or one for each call of a batch. */
+  /** The names of the operations called: none, one, or one for each call of a batch. */
   readonly calls: readonly string[];
-  /** How many requests it counts as. */
+  /** How many requests the target counts as. */
   readonly cost: number;
   readonly freeForKey?: FreeForKey | undefined;
-  /** The scope that it needs; undefined for a batch, each of whose calls needs its own. */
+  /** The scope needed; undefined for a batch, each of whose calls needs its own. */
   readonly scope?: Scope | 'any' | undefined;
   /** The deprecation of the operation, or of the first deprecated one in a batch. */
   readonly deprecation?: Deprecation | undefined;
-  /** The methods of its path, as in Allow. */
+  /** The methods of the path, as in Allow. */
   readonly listAllowed?: () => readonly string[];
-  /** Whether it takes nothing from a body, so that a request may come without one. */
+  /** Whether the operation takes nothing from a body, so that a request may come without one. */
   readonly mayLackBody?: boolean | undefined;
-  /** Why it cannot be served: 404 or 405. */
+  /** Why the request cannot be served: 404 or 405. */
   readonly error?: ApiError | undefined;
 }
 
@@ -91,9 +91,9 @@ export const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'P
 
 /** What a tool says beyond its operation. The hints are those of the Model Context Protocol. */
 interface ToolMeta {
-  /** For models, which see neither headers nor addresses. Default: that of the operation, without "Experimental: …" */
+  /** For models, which see neither headers nor addresses. Default: the operation's, without "Experimental: …" */
   readonly description?: string;
-  /** Whether it may overwrite or delete something. Default: true, unless it is a GET or declares a 201 */
+  /** Whether a call may overwrite or delete something. Default: true, unless the operation is a GET or declares a 201 */
   readonly destructiveHint?: boolean;
   /** Whether a repetition with the same arguments changes nothing further. Default: false for POST and PATCH */
   readonly idempotentHint?: boolean;
@@ -103,7 +103,7 @@ interface ToolMeta {
 export interface OperationMeta {
   /** Read by trpc-to-openapi. */
   readonly openapi: {
-    /** GET is for queries, the others for mutations. */
+    /** GET is for queries, the other methods are for mutations. */
     readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
     /** Relative to the version: /pets/{petId}. Parameters are members of the input. */
     readonly path: `/${string}`;
@@ -112,28 +112,34 @@ export interface OperationMeta {
     readonly description?: string;
     readonly successDescription?: string;
   };
-  /** How far clients may rely on it: `x-stability` in the OpenAPI document. */
+  /** How far clients may rely on the operation: `x-stability` in the OpenAPI document. */
   readonly stability: 'stable' | 'beta' | 'experimental';
-  /** What a key needs to be allowed to call it; `any` for an operation that every valid key may call. */
+  /** The scope that a key needs to call the operation; `any` if every valid key may call it. */
   readonly scope: Scope | 'any';
   readonly freeForKey?: FreeForKey;
   readonly deprecation?: Deprecation;
-  /** How many requests a call counts as, for one that is much more work than others, such as an export. Default: 1 */
+  /** How many requests a call counts as: more than the default of 1 if it is much more work than others, such as an export. */
   readonly cost?: number;
-  /** The error codes that it responds with besides those of every operation. */
+  /** The error codes of this operation, besides those that every operation responds with. */
   readonly errors?: readonly ErrorCode[];
   /** Over REST, success is 200, or 204 for `.output(z.void())`, unless a 201 is declared here. */
   readonly success?: {
     readonly status: 201;
-    /** The new resource's path relative to the version, such as /pets/7, for Location: left out if it cannot be read */
+    /**
+     * The new resource's path relative to the version, such as /pets/7, for Location: left out if clients cannot read the
+     * resource
+     */
     readonly location?: (output: never) => string;
   };
-  /** Whether it takes an Idempotency-Key. One that adds something should, or clients cannot repeat it safely. */
+  /**
+   * Whether the operation takes an Idempotency-Key. Without one, clients cannot safely repeat an operation that adds
+   * something.
+   */
   readonly idempotent?: boolean;
   /**
-   * `false`: it is no tool of assistants. A language model may take any text that it reads for an instruction, even the
-   * name of an animal, so this is for operations that cannot be undone. An object overrides what the tool says: that a PATCH is
-   * idempotent, for example. Default: a tool
+   * `false`: assistants do not get the operation as a tool. A language model may take any text that it reads for an
+   * instruction, even the name of an animal, so this is for operations that cannot be undone. An object overrides what the tool
+   * says, for example that a PATCH is idempotent. Default: a tool
    */
   readonly tool?: false | ToolMeta;
 }
@@ -147,8 +153,8 @@ const config = {
 /**
  * tRPC's procedure builder, for the operations of a resource.
  *
- * With a `.use()`, calls run through tRPC's own runner, which checks outputs, too. A page of 20 then takes about 65 µs of
- * CPU in place of 5, the database aside. A function that several handlers call costs nothing.
+ * With a `.use()`, calls run through tRPC's own runner, which also checks outputs. A page of 20 then takes about 65 µs of
+ * CPU instead of 5, without the database. A function that several handlers call costs nothing.
  *
  * @example const procedure = createProcedure<{ readonly pets: PetStore }>();
  */

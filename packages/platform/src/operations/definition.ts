@@ -19,18 +19,18 @@ export type OperationDefinition = ProcedureDefinition &
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** Whether it has a `.use()`. The last of the middlewares without a type is its handler. */
+/** Whether a procedure has a `.use()`. The last of its middlewares without a type is its handler. */
 export function hasMiddleware({ middlewares }: ProcedureDefinition): boolean {
   return middlewares.filter(({ _type }) => _type === undefined).length > 1;
 }
 
-/** What keeps a procedure from being an operation, as the end of a sentence; undefined when nothing does. */
+/** Why a procedure cannot be an operation, as the end of a sentence; undefined if it can. */
 export function findDefinitionError(definition: Partial<ProcedureDefinition>): string | undefined {
   const { type, meta, inputs = [], output, middlewares = [] } = definition;
   if (type === undefined)
-    return 'it is no procedure: put the procedures of a router of your own into `procedures` one by one, as in { listBooks }.';
+    return 'it is not a procedure: put the procedures of a router of your own into `procedures` one by one, as in { listBooks }.';
   if (type === 'subscription')
-    return 'it is a subscription: let clients ask a query again, from the last id that they have seen.';
+    return 'it is a subscription: let clients repeat a query from the last id that they have seen.';
   if (meta === undefined) return 'it has no .meta(): see OperationMeta of @animal-store/platform/operations.';
   if (output === undefined) return 'it has no .output(); without one, declare .output(z.void()).';
   if (inputs.length > 1)
@@ -49,13 +49,13 @@ function findMetaError(
     return `its scope is none of ${SCOPES.join(', ')}, nor any.`;
   if (type !== (method === 'GET' ? 'query' : 'mutation')) return `a ${type} cannot be served as ${method}.`;
   if (success !== undefined && output instanceof z.ZodVoid)
-    return 'it has no output, which is a 204, and declares a 201.';
+    return 'it has no output, which means a 204, but declares a 201.';
   if (success !== undefined && idempotent === undefined)
-    return 'it responds with 201 and does not say whether it is idempotent: declare idempotent: true, or false if a repetition may add another.';
+    return 'it responds with 201 but does not say whether it is idempotent: declare idempotent: true, or false if a repetition may add another.';
   if (idempotent && output instanceof z.ZodVoid)
-    return 'it is declared idempotent and has no output, which repetitions would get: return what it has created.';
+    return 'it is declared idempotent but has no output for repetitions to get: return what it has created.';
   if (!Number.isInteger(cost) || cost < 1 || cost > MAX_COST)
-    return `its cost is no integer from 1 to ${MAX_COST}, which is what the smallest plan allows per minute.`;
+    return `its cost is not an integer from 1 to ${MAX_COST}, which is what the smallest plan allows per minute.`;
   return undefined;
 }
 
@@ -71,7 +71,7 @@ function findInputError(input: z.ZodType | undefined): string | undefined {
   const root = schema.$defs?.[schema.$ref?.split('/').at(-1) ?? ''] ?? schema;
   if (root.anyOf !== undefined || root.oneOf !== undefined)
     return 'its input is a union: declare an operation for each of its members, or one object with a .refine().';
-  if (root.type !== 'object') return 'its input is no object: make it a member of z.object({ … }).';
+  if (root.type !== 'object') return 'its input is not an object: make it a member of z.object({ … }).';
   const unbounded = findUnboundedNumber(schema, 'its input');
   return (
     unbounded &&
@@ -84,7 +84,7 @@ function findOutputError(output: z.ZodType): string | undefined {
   return typeof schema === 'string' ? `its output ${schema}.` : undefined;
 }
 
-/** The schema as JSON Schema, or why there is none, as the end of a sentence. */
+/** A zod schema as JSON Schema, or why it has none, as the end of a sentence. */
 function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema | string {
   let what: string | undefined;
   const found = z.toJSONSchema(schema, {

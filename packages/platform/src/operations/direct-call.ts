@@ -15,7 +15,7 @@ import { INPUT_ERROR } from './input.js';
 /** What an operation without an input takes: nothing, or an object, whose members are unknown and thus ignored. */
 const NO_INPUT = z.looseObject({}, { error: INPUT_ERROR }).optional();
 
-/** For tracing, around each call of an operation; in a batch these are several. Nothing is published without subscribers. */
+/** Traces each call of an operation, of which a batch has several. Nothing is published without subscribers. */
 const operationChannel = tracingChannel<unknown, OperationCall>(`${IDENTITY.name}.operation`);
 
 interface OperationCall {
@@ -37,15 +37,15 @@ interface CallOptions {
 /**
  * Returns a procedure that takes the same arguments, but runs without tRPC's middleware runner unless it has a `.use()`.
  *
- * The runner copies the call's options eight times, parses the input asynchronously, for which zod has no compiled
- * path, and validates the output. Together that takes longer than parsing the input and responding. Outputs need no
- * validation: the stores' types and the database's constraints guarantee them. Their schemas are for the document and
- * the clients' types.
+ * The runner copies the call's options eight times, parses the input asynchronously, for which zod has no compiled path,
+ * and validates the output. Together that takes longer than parsing the input and responding. Outputs need no validation,
+ * because the stores' types and the database's constraints guarantee them. Output schemas are for the document and the
+ * clients' types.
  *
  * @throws TypeError when the procedure lacks what an operation must declare, or has what the protocols cannot serve
  */
 export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCProcedure {
-  // With `any`, it may be something else than a procedure.
+  // A value of the type `any` may not be a procedure.
   const definition = (procedure._def ?? {}) as unknown as OperationDefinition;
   const definitionError = findDefinitionError(definition);
   if (definitionError !== undefined)
@@ -59,8 +59,8 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
     const scopeError = findScopeError(options.ctx.apiKey, scope);
     if (scopeError !== undefined) throw scopeError;
     if (deprecation !== undefined && isRemoved(deprecation, options.ctx.now())) throw removed(deprecation);
-    // Read for the runner, too: this may refuse a tool's arguments, which has to come before its Idempotency-Key is
-    // refused, and a body that is no JSON, which comes before an error that is rehearsed.
+    // Read for the runner, too. This may refuse a tool's arguments, which has to precede the check of its Idempotency-Key,
+    // and a body that is not JSON, which has to precede a rehearsed error.
     const rawInput = await options.getRawInput();
     const { rehearsal } = options.ctx;
     if (rehearsal !== undefined) throw rehearsal.createError(scope);
@@ -97,7 +97,7 @@ export function parseInput(schema: z.ZodType, value: unknown): unknown {
   }
 }
 
-/** Runs it as tRPC documents. */
+/** Runs a procedure as tRPC documents. */
 function runWithMiddleware(procedure: AnyTRPCProcedure, options: CallOptions): Promise<unknown> {
   const { ctx } = options;
   // `next({ ctx })` spreads the context, which would lose the stores, because those are inherited.

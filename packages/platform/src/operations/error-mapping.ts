@@ -15,14 +15,14 @@ export function toApiError(error: unknown): ApiError {
 }
 
 /**
- * Whether it is about an input. tRPC also wraps errors of a handler's own use of zod and of outputs, which no client may
- * see: only the code differs.
+ * Whether the error is about an input. tRPC also wraps zod errors of handlers and of outputs, which no client may see.
+ * Only the code differs.
  */
 export function isInputError(error: unknown): error is TRPCError & { readonly cause: ZodError } {
   return error instanceof TRPCError && error.code === 'BAD_REQUEST' && error.cause instanceof ZodError;
 }
 
-/** tRPC wraps whatever a procedure throws as `cause`. Errors that it creates have no cause, or a parser's error. */
+/** tRPC wraps whatever a procedure throws as `cause`. Errors that tRPC creates have no cause, or a parser's error. */
 function fromTrpcError(error: TRPCError): ApiError {
   if (isInputError(error)) return fromZodError(error.cause);
   const { code, cause } = error;
@@ -40,7 +40,7 @@ function fromTrpcError(error: TRPCError): ApiError {
   return new ApiError('invalid_request', { message, cause: error });
 }
 
-/** For the author of a handler that throws an error of tRPC's, of whose code clients learn nothing. */
+/** Tells the author of a handler that throws tRPC's errors that clients do not learn their codes. */
 function explain(error: TRPCError): Error {
   return error.code === 'INTERNAL_SERVER_ERROR'
     ? error
@@ -52,7 +52,7 @@ function explain(error: TRPCError): Error {
 /** Names each offending field: "name is required; limit must be an integer from 1 to 100." */
 function fromZodError(error: ZodError): ApiError {
   const problems = new Set<string>();
-  // The first problem of each.
+  // Keeps the first problem of each field.
   const fields = new Map<string, string>();
   for (const { path, message } of error.issues) {
     const name = path.join('.');

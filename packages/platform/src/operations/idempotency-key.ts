@@ -2,7 +2,8 @@ import { ApiError } from '../errors/api-error.js';
 import type { IdempotencyKey } from '../tables/idempotency.js';
 import type { RequestContext } from './builder.js';
 
-/** 1 to 255 visible ASCII characters. */
+/** The form of a key, in words */
+export const IDEMPOTENCY_KEY_FORM = '1 to 255 visible ASCII characters';
 export const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 interface Call {
@@ -15,7 +16,7 @@ interface Call {
 /** `ctx.once` of operations that are not declared idempotent. @throws TypeError */
 export const rejectOnce: RequestContext['once'] = () => {
   throw new TypeError(
-    'ctx.once is for operations that take an Idempotency-Key: declare idempotent: true in the .meta() of this one',
+    'ctx.once is for operations that take an Idempotency-Key: declare idempotent: true in the .meta() of this operation',
   );
 };
 
@@ -30,20 +31,22 @@ export function withOnce(call: Call) {
   let wasCalled = false;
   const once: RequestContext['once'] = async (create) => {
     if (wasCalled)
-      throw new TypeError(`${call.path} calls ctx.once twice, and has one key: create all within one`);
+      throw new TypeError(
+        `${call.path} calls ctx.once twice, but has one key: create everything within one call`,
+      );
     wasCalled = true;
     const { output, isReplay } = await create(key);
     idempotency?.setReplayed(isReplay);
     return output;
   };
   return {
-    // A copy beside the original and not an object on top of it: each new prototype costs V8 a hidden class of its own.
+    // A copy of the context, not an object that inherits from it, because each new prototype costs V8 a hidden class.
     ctx: Object.assign(Object.create(Object.getPrototypeOf(call.ctx)), call.ctx, { once }) as RequestContext,
     /** @throws TypeError */
     expectOnce() {
       if (wasCalled) return;
       throw new TypeError(
-        `${call.path} is declared idempotent, and a repetition would add another: let it create within ctx.once, as in ` +
+        `${call.path} is declared idempotent, but a repetition would add another: create within ctx.once, as in ` +
           'ctx.once((key) => ctx.store.create(input, key)), or declare idempotent: false',
       );
     },
@@ -56,7 +59,7 @@ function readIdempotencyKey({ ctx, path, batchIndex }: Call): IdempotencyKey | u
   const { value, bodyHash } = idempotency;
   if (!IDEMPOTENCY_KEY.test(value)) {
     throw new ApiError('invalid_request', {
-      message: 'Idempotency-Key must have 1 to 255 visible ASCII characters.',
+      message: `Idempotency-Key must have ${IDEMPOTENCY_KEY_FORM}.`,
     });
   }
   return { apiKeyId: apiKey.id, value, operation: path, batchIndex, bodyHash };

@@ -4,9 +4,9 @@ import { listOperations } from './list-operations.js';
 import { createRouter, type Resource } from './resource.js';
 
 /**
- * Looks whether what the identity names is there, because its types cannot.
+ * Checks that what the identity names exists, which its types cannot.
  *
- * @throws OperatorError naming the member that is not
+ * @throws OperatorError naming the member that is wrong
  */
 export function checkIdentity(resources: readonly Resource[]): void {
   const { mainOperation, mainPath, mainTable, grants } = IDENTITY;
@@ -14,11 +14,11 @@ export function checkIdentity(resources: readonly Resource[]): void {
   const main = operations.find(({ name }) => name === mainOperation);
   const problem =
     main === undefined
-      ? `mainOperation is ${mainOperation}, and the operations are ${operations.map(({ name }) => name).join(', ')}`
+      ? `mainOperation is ${mainOperation}, but the operations are ${operations.map(({ name }) => name).join(', ')}`
       : main.path !== mainPath
-        ? `mainPath is ${mainPath}, and the path of ${mainOperation} is ${main.path}`
+        ? `mainPath is ${mainPath}, but the path of ${mainOperation} is ${main.path}`
         : !Object.hasOwn(grants, mainTable)
-          ? `mainTable is ${mainTable}, and grants are for ${Object.keys(grants).join(', ')}`
+          ? `mainTable is ${mainTable}, but grants are for ${Object.keys(grants).join(', ')}`
           : undefined;
   if (problem !== undefined)
     throw new OperatorError(`In identity.ts of the definition, ${problem}: correct it.`);

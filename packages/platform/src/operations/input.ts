@@ -5,13 +5,13 @@ import type {} from 'zod-openapi';
 
 const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 const MAX_INT32 = 2 ** 31 - 1;
-/** With the u flag, a complete pair is one code point, which does not match. */
+/** Matches only half a pair: with the u flag, a complete pair is one code point. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const BLANK = /^\p{White_Space}+$/u;
 /**
  * White space as Unicode defines it. Few validators know \p{White_Space}, and \s lacks U+0085 and includes U+FEFF, which is
- * not white space. The pattern does not exclude NUL: generators would write it into their files, which tools would take for
- * binary.
+ * not white space. The pattern does not exclude NUL, because generators would write it into their files, and tools would
+ * take those for binary.
  */
 const NOT_BLANK_PATTERN = '^[\\s\\S]*(?:[^\\s\\u0085]|\\ufeff)[\\s\\S]*$';
 
@@ -45,8 +45,8 @@ export function assignedId() {
 }
 
 /**
- * A string of `min` to `max` Unicode code points, kept as sent. It has none of the characters that PostgreSQL cannot
- * store, a NUL and half of a surrogate pair, and is not white space only unless `min` is 0.
+ * A string of `min` to `max` Unicode code points, kept as sent. It has neither NUL nor half of a surrogate pair, which
+ * PostgreSQL cannot store. It is not white space only, unless `min` is 0.
  */
 export function text(min: number, max: number) {
   const range = `${min} to ${max} characters`;
@@ -62,7 +62,7 @@ export function text(min: number, max: number) {
     .meta({ override: { minLength: min, maxLength: max, ...(min > 0 && { pattern: NOT_BLANK_PATTERN }) } });
 }
 
-/** A code point is one or two UTF-16 units, so that most strings need no counting. */
+/** A code point is one or two UTF-16 units, so most strings need no counting. */
 function hasLength(value: string, min: number, max: number): boolean {
   const { length } = value;
   if (length < min || length > max * 2) return false;
@@ -91,7 +91,7 @@ export function date(description: string) {
 const isInCalendar = (value: string) => !value.startsWith('0000');
 const YEAR_ERROR = 'must have a year from 0001 to 9999';
 
-/** The format says the same as the long pattern. */
+/** Drops the long pattern, because the format says the same. */
 function withoutPattern({ jsonSchema }: { readonly jsonSchema: { pattern?: unknown } }): void {
   delete jsonSchema.pattern;
 }

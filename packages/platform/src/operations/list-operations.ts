@@ -7,17 +7,17 @@ import type { OperationDefinition } from './definition.js';
 export interface Operation extends Omit<OperationMeta, 'openapi'> {
   readonly name: string;
   readonly method: OperationMeta['openapi']['method'];
-  /** As in the OpenAPI document, relative to the version: /pets/{petId} */
+  /** The path in the OpenAPI document, relative to the version: /pets/{petId} */
   readonly path: string;
   readonly summary: string;
   readonly description: string;
-  /** Undefined when it takes none. */
+  /** Undefined if the operation takes none. */
   readonly input: z.ZodType | undefined;
-  /** Undefined when it has none. */
+  /** Undefined if the operation has none. */
   readonly output: z.ZodType | undefined;
   /** The members of the input that come from the path and the query. */
   readonly parameters: readonly OperationParameter[];
-  /** Whether its other members come from a body. */
+  /** Whether the other members of the input come from a body. */
   readonly takesBody: boolean;
 }
 
@@ -54,19 +54,19 @@ export function listOperations(router: AnyTRPCRouter): Operation[] {
   });
 }
 
-/** Whether it returns a page of a list: an operation that takes a cursor has a next page. */
+/** Whether an operation returns a page of a list: if it takes a cursor, it has a next page. */
 export function isPage({ parameters }: Operation): boolean {
   return parameters.some(({ name }) => name === 'cursor');
 }
 
-/** The names of those that are deprecated. */
+/** The names of the deprecated operations. */
 export function listDeprecated(operations: readonly Operation[]): ReadonlySet<string> {
   return new Set(operations.filter(({ deprecation }) => deprecation !== undefined).map(({ name }) => name));
 }
 
 type JsonSchema = z.core.JSONSchema._JSONSchema;
 
-/** The members of an input, and what finds the schema of one. */
+/** The members of an input, and a function that finds the schema of a member. */
 function readMembers(input: z.ZodType | undefined) {
   const root: z.core.JSONSchema.BaseSchema =
     input === undefined ? {} : z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });

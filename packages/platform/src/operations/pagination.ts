@@ -15,7 +15,7 @@ export function pageInput<Own extends Filters>(filters: Own) {
   return z.object(pageMembers(filters), { error: INPUT_ERROR }).prefault(nothing);
 }
 
-/** The same with required members, of the path (`{ bookId }` in `/books/{bookId}/loans`) or of the query. */
+/** The input of a list with required members, of the path (`{ bookId }` in `/books/{bookId}/loans`) or of the query. */
 export function nestedPageInput<Path extends Readonly<Record<string, z.ZodType>>, Own extends Filters>(
   path: Path,
   filters: Own,
@@ -38,7 +38,7 @@ function pageMembers<Own extends Filters>(filters: Own) {
 /**
  * A member of the input of a list that can be read from either end, as those of `createReads` can.
  *
- * @param mark says that it is experimental, where the list is stable
+ * @param mark says that the member is experimental, where the list is stable
  */
 export function pageOrder(mark = '') {
   const description = 'Which come first: `oldest` (ascending ids, the default) or `newest` (descending)';

@@ -186,30 +186,30 @@ test.each<[RegExp, Parameters<typeof createWith>[0]]>([
       .mutation(() => {}),
   ],
   [
-    /201 and does not say whether it is idempotent/,
+    /201 but does not say whether it is idempotent/,
     procedure
       .meta({ ...post, success: { status: 201, location: () => '/x' } })
       .output(z.string())
       .mutation(() => ''),
   ],
   [
-    /declared idempotent and has no output/,
+    /declared idempotent but has no output/,
     procedure
       .meta({ ...post, idempotent: true })
       .output(z.void())
       .mutation(() => {}),
   ],
-  [/a subscription: let clients ask a query again/, procedure.meta(meta).subscription(async function* () {})],
-  [/no procedure: put the procedures of a router/, router({ nested: procedure.query(() => '') }) as never],
+  [/a subscription: let clients repeat a query/, procedure.meta(meta).subscription(async function* () {})],
+  [/not a procedure: put the procedures of a router/, router({ nested: procedure.query(() => '') }) as never],
   [
-    /its cost is no integer from 1 to 60/,
+    /its cost is not an integer from 1 to 60/,
     procedure
       .meta({ ...meta, cost: 61 })
       .output(z.void())
       .query(() => {}),
   ],
   [
-    /its cost is no integer/,
+    /its cost is not an integer/,
     procedure
       .meta({ ...meta, cost: 0.5 })
       .output(z.void())
@@ -228,7 +228,7 @@ test.each<[RegExp, Parameters<typeof createWith>[0]]>([
         ]),
         /input is a union: declare an operation for each/,
       ],
-      [z.array(z.string()), /input is no object: make it a member/],
+      [z.array(z.string()), /input is not an object: make it a member/],
       [z.instanceof(FormData), /input has a member of the type custom: bodies are JSON/],
       [z.object({ file: z.file() }), /input has a member of the type file: bodies are JSON/],
       [z.object({ at: z.date() }), /input has a member of the type date, .*no transformer: use instant/],

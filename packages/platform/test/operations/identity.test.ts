@@ -9,6 +9,6 @@ test('an identity that names an operation which the store does not have is refus
   expect(others).not.toEqual([]);
   const [name = ''] = Object.keys(others[0]?.procedures ?? {});
   expect(() => checkIdentity(others)).toThrow(
-    `mainOperation is ${IDENTITY.mainOperation}, and the operations are ${name}`,
+    `mainOperation is ${IDENTITY.mainOperation}, but the operations are ${name}`,
   );
 });
