@@ -1,8 +1,8 @@
 /**
- * The life of an order, in one place: which statuses may follow each, and what its animal becomes with it. An order that
- * nothing may follow is closed, and any other is open. Like plans.ts, this file imports nothing.
+ * The life of an order, in one place: which statuses may follow each status, and what the animal becomes. An order is
+ * closed when no status may follow, and open otherwise. Like plans.ts, this file imports nothing.
  *
- * An animal has at most one open order. PostgreSQL keeps that by the index ONE_OPEN_ORDER, whose condition in
+ * An animal has at most one open order. PostgreSQL ensures this by the index ONE_OPEN_ORDER, whose condition in
  * prisma/schema.prisma names the open statuses.
  */
 const PROGRESS = {
@@ -24,7 +24,7 @@ const entries = Object.entries(PROGRESS) as readonly [
 
 export const ORDER_STATUSES = entries.map(([status]) => status);
 export const OPEN_STATUSES = entries.filter(([, { next }]) => next.length > 0).map(([status]) => status);
-/** Those that an order may be given: each follows another one. */
+/** The statuses that an order may be given: each follows another status. */
 export const NEXT_STATUSES = [...new Set(entries.flatMap(([, { next }]) => next))];
 
 /** The statuses from which an order may move to this one. */

@@ -12,14 +12,14 @@ const listCategories = procedure
       summary: 'List categories',
       description:
         'A page of the categories that have a name: by ascending id, or with `order=newest` by descending id. An animal may ' +
-        'be of a category without one.\n\nExperimental: it may change within this version.',
+        'be of a category without a name.\n\nExperimental: it may change within this version.',
       successDescription: 'The categories of the page',
     },
     stability: 'experimental',
     scope: 'pets:read',
     tool: {
       description:
-        'What the categories of animals are called, such as birds. Its `id` is the `categoryId` of listPets and createPet.',
+        'The names of categories, such as birds. The `id` of a category is the `categoryId` of listPets and createPet.',
     },
   })
   .input(categoriesPage)
@@ -33,7 +33,7 @@ const nameCategory = procedure
       path: '/categories/{categoryId}',
       summary: 'Name a category',
       description:
-        'Gives a category a name, or another one. Repeated, it changes nothing further.\n\n' +
+        'Gives a category a name, or a new name. Repeating the call changes nothing further.\n\n' +
         'Experimental: it may change within this version.',
       successDescription: 'The category as it is now',
     },
@@ -47,7 +47,7 @@ const nameCategory = procedure
 
 export const categories = {
   name: 'categories',
-  description: 'What the categories of animals are called',
+  description: 'The names of categories of animals',
   createStore: createCategoryStore,
   procedures: { listCategories, nameCategory },
 } satisfies Resource<CategoryStore>;

@@ -10,7 +10,8 @@ import { z } from 'zod';
 
 const EXAMPLE = { id: 3, name: 'Birds' } as const;
 
-const name = text(1, 200);
+const MAX_NAME_LENGTH = 200;
+const name = text(1, MAX_NAME_LENGTH);
 const categoryId = assignedId().meta({
   description: 'Identifier of the category: the `categoryId` of its animals',
   examples: [EXAMPLE.id],
@@ -19,7 +20,7 @@ const categoryId = assignedId().meta({
 export const category = z
   .object({
     id: assignedId().meta({ description: 'Identifier of the category: the `categoryId` of its animals' }),
-    name: name.meta({ description: 'What people call it: 1 to 200 Unicode code points' }),
+    name: name.meta({ description: `The category's name: 1 to ${MAX_NAME_LENGTH} Unicode code points` }),
   })
   .meta({ id: 'Category', description: 'A category that has a name', examples: [EXAMPLE] });
 
@@ -36,8 +37,7 @@ export const categoryName = z
     {
       categoryId,
       name: name.meta({
-        description:
-          'What people call it: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or half of a surrogate pair.',
+        description: `The category's name: 1 to ${MAX_NAME_LENGTH} Unicode code points, kept as sent. Not only white space, and without NUL or half of a surrogate pair.`,
       }),
     },
     { error: INPUT_ERROR },

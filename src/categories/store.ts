@@ -11,7 +11,7 @@ export function createCategoryStore(database: Database) {
   return {
     ...createReads(database, categories),
 
-    /** Names a category, or renames it. Of several names at the same time, one is the last. */
+    /** Names or renames a category. Of several simultaneous names, one stays. */
     async setName({ categoryId: id, name }: CategoryName): Promise<Category> {
       const { category } = await database.loadPrisma();
       await category.upsert({ where: { id }, create: { id, name }, update: { name } });

@@ -29,8 +29,8 @@ const listOrders = procedure
     scope: 'orders:read',
     tool: {
       description:
-        'Finds orders: by `status`, by `petId`, or by both; without either, all of them. Open orders are those that are ' +
-        '`placed` and those that are `approved`: one call for each.',
+        'Finds orders by `status`, by `petId`, or by both; without either, all orders. Open orders are ' +
+        '`placed` or `approved`: make one call for each.',
     },
   })
   .input(ordersPage)
@@ -44,8 +44,8 @@ const createOrder = procedure
       path: '/store/orders',
       summary: 'Order an animal',
       description:
-        'Places an order for an animal that is available, and makes the animal pending. An animal has one open order at ' +
-        'most, however many ask for it at once. The order is open until it is delivered or cancelled.\n\n' +
+        'Places an order for an available animal, and makes the animal pending. An animal has at most one open order, ' +
+        'however many callers order it at once. The order is open until it is delivered or cancelled.\n\n' +
         'Experimental: it may change within this version.',
       successDescription: 'The order placed',
     },
@@ -54,7 +54,7 @@ const createOrder = procedure
     success: { status: 201, location: ({ id }: Order) => `/store/orders/${id}` },
     idempotent: true,
     errors: ['pet_not_available'],
-    // It takes an animal from everybody else.
+    // An order takes the animal from all other callers.
     tool: { destructiveHint: true },
   })
   .input(newOrder)
@@ -92,9 +92,9 @@ const updateOrder = procedure
       path: '/store/orders/{orderId}',
       summary: 'Approve, deliver or cancel an order',
       description:
-        'A placed order may be approved, delivered or cancelled, and an approved one delivered or cancelled. Its animal is ' +
-        'sold once it is delivered, and available again once it is cancelled. Then the order is closed, and its status can no ' +
-        'longer change. Setting the status that it has changes nothing.\n\n' +
+        'A placed order may be approved, delivered or cancelled; an approved order may be delivered or cancelled. The animal is ' +
+        'sold once it is delivered, and available again once the order is cancelled. The order is then closed, and its status can no ' +
+        'longer change. Setting the status that the order already has changes nothing.\n\n' +
         'Experimental: it may change within this version.',
       successDescription: 'The order as it is now',
     },
@@ -103,8 +103,8 @@ const updateOrder = procedure
     errors: ['order_closed'],
     tool: {
       description:
-        'Approves, delivers or cancels an order. To cancel one, call it with the `orderId` and a `status` of `cancelled`: the ' +
-        'animal is available again. A `status` of `delivered` makes the animal sold. Neither can be undone. To find the open ' +
+        'Approves, delivers or cancels an order. A `status` of `cancelled` makes the ' +
+        'animal available again, and `delivered` makes it sold. Neither can be undone. To find the open ' +
         'order of an animal, call listOrders with its `petId` and an `order` of `newest`.',
       idempotentHint: true,
     },

@@ -19,9 +19,9 @@ const orders = table<Order, Omit<Order, 'id'>>('orders', {
 });
 
 /**
- * All queries on orders. What changes an order changes its animal, too, in one statement, which locks the animal's row before
- * anything else, so that no two deadlock. Rows that it has locked are as they are now, and all others as when it began: it
- * decides by those. Every method may fail with a database error: see isDatabaseOutage.
+ * All queries on orders. One statement changes an order and its animal. It locks the animal's row before anything else, so
+ * that no two deadlock. It decides by locked rows, which it sees as they are now, and all other rows as when it began. Every
+ * method may fail with a database error: see isDatabaseOutage.
  */
 export type OrderStore = ReturnType<typeof createOrderStore>;
 
@@ -34,7 +34,7 @@ export function createOrderStore(database: Database) {
     set: `status = '${petStatusWith('placed')}'`,
     refuse(_, isThere) {
       if (isThere) return new ApiError('pet_not_available');
-      const fields = { petId: 'is the id of no animal' };
+      const fields = { petId: 'is not the id of an animal' };
       return new ApiError('invalid_request', { message: `petId ${fields.petId}.`, fields });
     },
   });
@@ -52,14 +52,14 @@ export function createOrderStore(database: Database) {
     ...createReads(database, orders, { filters: ['status', 'petId'] }),
 
     /**
-     * Places an order, and makes the animal pending. Of several orders for one animal at once, one finds it available.
+     * Places an order, and makes the animal pending. Of several simultaneous orders for one animal, one succeeds.
      *
      * @throws ApiError pet_not_available; invalid_request if there is no such animal
      */
     place: ({ petId }: NewOrder, key?: IdempotencyKey) => place({ petId }, key).catch(throwIfOpen),
 
     /**
-     * Moves an order on, and its animal with it. Setting the status that it has changes nothing.
+     * Changes the status of an order, and of its animal. Setting the status that the order already has changes nothing.
      *
      * @returns undefined if there is no such order
      * @throws ApiError order_closed
@@ -73,7 +73,7 @@ export function createOrderStore(database: Database) {
   };
 }
 
-/** An order that goes to a status, from those that may precede it, and what its animal becomes. */
+/** The new status of an order, the statuses that may precede it, and what the animal becomes. */
 interface Move extends OrderChange {
   readonly from: readonly OrderStatus[];
   readonly petStatus: ReturnType<typeof petStatusWith>;
@@ -85,7 +85,7 @@ interface MoveResult {
   readonly output: Order | null;
 }
 
-/** An order's animal never changes. */
+/** The animal of an order never changes, so it can be read before the lock. */
 function moveSql(inSchema: InSchema, { given, lock }: StatementParts): string {
   return `
     WITH given AS MATERIALIZED (
@@ -108,7 +108,7 @@ function moveSql(inSchema: InSchema, { given, lock }: StatementParts): string {
     FROM given LEFT JOIN found ON found.id = "orderId" LEFT JOIN moved ON moved.id = "orderId" ORDER BY row_position`;
 }
 
-/** With SQL, somebody has made the animal available while its order is open, or added an order and left the animal available. */
+/** Only SQL leads here: it made the animal available despite an open order, or added an order without making it pending. */
 function throwIfOpen(error: unknown): never {
   throw readUniqueViolation(error) === ONE_OPEN_ORDER ? new ApiError('pet_not_available') : error;
 }

@@ -27,8 +27,8 @@ const listPets = procedure
     scope: 'pets:read',
     tool: {
       description:
-        'Finds animals: by `status` (only available ones can be ordered), by `categoryId`, or by both; without either, all ' +
-        'of them. Which `categoryId` birds have, say, listCategories tells. The oldest come first, or with an `order` of ' +
+        'Finds animals by `status` (only available ones can be ordered), by `categoryId`, or by both; without either, all ' +
+        'animals. listCategories tells the `categoryId` of birds, for example. The oldest come first, or with an `order` of ' +
         '`newest` the newest.',
     },
   })
@@ -64,9 +64,9 @@ const getPet = procedure
       path: '/pets/{petId}',
       summary: 'Get one animal',
       description:
-        'Fetches one animal by its identifier. `GET /pets` with the `status` filter replaces it. To find one ' +
-        'animal, call it with a `limit` of 1 and the identifier minus one as its `cursor`. It returns that animal. If there is ' +
-        'none, it returns the one with the next higher id, or an empty array, so compare the id.',
+        'Fetches one animal by its identifier. `GET /pets` with the `status` filter replaces this operation. To find one ' +
+        'animal there, send a `limit` of 1 and the identifier minus one as the `cursor`. The response has that animal. If there is ' +
+        'none, it has the one with the next higher id, or is an empty array, so compare the id.',
       successDescription: 'The animal',
     },
     stability: 'stable',
@@ -93,9 +93,9 @@ const updatePet = procedure
       summary: 'Change an animal',
       description:
         'Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow any ' +
-        'other, except while the animal has an open order: then its status changes with the order (updateOrder). ' +
-        'With `expectedStatus`, nothing changes if the animal has another status by then. ' +
-        'Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.\n\n' +
+        'other, but while the animal has an open order, only the order can change its status (updateOrder). ' +
+        'With `expectedStatus`, nothing changes if the animal has a different status by then. ' +
+        'Programs that keep a copy of the catalogue do not notice the change, because the animal keeps its id.\n\n' +
         'Experimental: it may change within this version.',
       successDescription: 'The animal as it is now',
     },

@@ -22,8 +22,8 @@ const petName = text(1, MAX_NAME_LENGTH);
 
 const categoryId = int64().meta({
   description:
-    'Identifier of the category the animal belongs to: listCategories says what those are called that have a name. The ' +
-    'service stores any, and does not check it.',
+    'Identifier of the category the animal belongs to. The service stores any identifier without checking it. ' +
+    'listCategories returns the names of categories.',
 });
 
 const sentName = petName.meta({
@@ -83,7 +83,7 @@ export const petChange = petReference
     expectedStatus: petStatus
       .meta({
         description:
-          'The status that the animal had when it was read. If it has another one by now, nothing is changed.',
+          'The status that the animal had when it was read. If its status is different by now, nothing is changed.',
       })
       .exactOptional(),
   })
@@ -93,7 +93,7 @@ export const petChange = petReference
   .meta({
     id: 'PetChange',
     override: { minProperties: 1 },
-    description: `Changes to an animal: at least one of ${CHANGES_TEXT}. What is left out stays as it is. Unknown members are ignored.`,
+    description: `Changes to an animal: at least one of ${CHANGES_TEXT}. Members that are left out stay as they are. Unknown members are ignored.`,
     examples: [{ status: 'sold' }],
   });
 

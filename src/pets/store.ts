@@ -13,12 +13,12 @@ const pets = table<Pet, NewPet>('pets', {
 
 const OPEN = OPEN_STATUSES.map((status) => `'${status}'`).join(', ');
 
-/** What refuses a change, and what it names */
+/** Messages that name what refused the change */
 const MESSAGES = {
   pet_status_changed: (status: string) =>
-    `The status of the animal is ${status} by now, and nothing was changed: load the animal again.`,
+    `The status of the animal is ${status} by now, so nothing was changed: load the animal again.`,
   pet_has_open_order: (orderId: string) =>
-    `The animal has the open order ${orderId}, and its status changes with that: deliver or cancel the order.`,
+    `The animal has the open order ${orderId}, so only the order can change its status: deliver or cancel it.`,
 };
 
 /** All queries on pets. Every method may fail with a database error: see isDatabaseOutage. */
@@ -39,8 +39,8 @@ export function createPetStore(database: Database) {
     create: createInsert(database, pets),
 
     /**
-     * Sets only the members that are given, so that changes of other members at the same time are kept. The status of an
-     * animal with an open order changes with the order alone. An animal of another status than is expected is left as it is.
+     * Sets only the given members, so that simultaneous changes of other members are kept. While an animal has an open
+     * order, only the order can change its status. An animal whose status is not the expected one is left as it is.
      *
      * @returns undefined if there is no such animal
      * @throws ApiError pet_status_changed, pet_has_open_order

@@ -85,14 +85,14 @@ test.each(['pending', 'sold'])(
 );
 
 test('an animal that there is not is a 400 that names petId, over every protocol', async () => {
-  const message = expect.stringContaining('petId is the id of no animal.');
+  const message = expect.stringContaining('petId is not the id of an animal.');
   for (const name of PROTOCOL_NAMES)
     expect((await place(name, { petId: 999_999 })).result).toMatchObject({
       code: 'invalid_request',
       message,
     });
   const { body } = await call('/trpc/createOrder', post({ petId: 999_999 }));
-  expect(body.error.data.fields).toEqual({ petId: 'is the id of no animal' });
+  expect(body.error.data.fields).toEqual({ petId: 'is not the id of an animal' });
 });
 
 test('of 50 orders for one animal at once, over all protocols and two nodes, one is placed and the others are 409', async () => {

@@ -106,7 +106,7 @@ test('unknown members are ignored, and the id of the path is the one that counts
 /** The error where the status that a form expects is not the one that the animal has. */
 const changedTo = (status: string) => ({
   code: 'pet_status_changed',
-  message: `The status of the animal is ${status} by now, and nothing was changed: load the animal again.`,
+  message: `The status of the animal is ${status} by now, so nothing was changed: load the animal again.`,
   status: 409,
 });
 

@@ -9,8 +9,8 @@ export type NewPet = {
    */
   name: string;
   /**
-   * Identifier of the category the animal belongs to: listCategories says what those are called that have a
-   * name. The service stores any, and does not check it. An integer from −(2^53 − 1) to 2^53 − 1.
+   * Identifier of the category the animal belongs to. The service stores any identifier without checking it.
+   * listCategories returns the names of categories. An integer from −(2^53 − 1) to 2^53 − 1.
    */
   categoryId: number;
   /** Availability of the animal; `"available"` if left out */
@@ -18,8 +18,8 @@ export type NewPet = {
 };
 
 /**
- * Changes to an animal: at least one of name, categoryId and status. What is left out stays as it is. Unknown
- * members are ignored.
+ * Changes to an animal: at least one of name, categoryId and status. Members that are left out stay as they
+ * are. Unknown members are ignored.
  */
 export type PetChange = {
   /**
@@ -28,13 +28,15 @@ export type PetChange = {
    */
   name?: string;
   /**
-   * Identifier of the category the animal belongs to: listCategories says what those are called that have a
-   * name. The service stores any, and does not check it. An integer from −(2^53 − 1) to 2^53 − 1.
+   * Identifier of the category the animal belongs to. The service stores any identifier without checking it.
+   * listCategories returns the names of categories. An integer from −(2^53 − 1) to 2^53 − 1.
    */
   categoryId?: number;
   /** Availability of the animal */
   status?: PetStatus;
-  /** The status that the animal had when it was read. If it has another one by now, nothing is changed. */
+  /**
+   * The status that the animal had when it was read. If its status is different by now, nothing is changed.
+   */
   expectedStatus?: PetStatus;
 };
 
@@ -53,7 +55,7 @@ export type OrderChange = {
 /** A name for a category. Unknown members are ignored. */
 export type CategoryName = {
   /**
-   * What people call it: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or
+   * The category's name: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or
    * half of a surrogate pair.
    */
   name: string;
@@ -72,8 +74,8 @@ export type Pet = {
   /** The animal's name: 1 to 200 Unicode code points */
   name: string;
   /**
-   * Identifier of the category the animal belongs to: listCategories says what those are called that have a
-   * name. The service stores any, and does not check it. An integer from −(2^53 − 1) to 2^53 − 1.
+   * Identifier of the category the animal belongs to. The service stores any identifier without checking it.
+   * listCategories returns the names of categories. An integer from −(2^53 − 1) to 2^53 − 1.
    */
   categoryId: number;
   /** Availability of an animal */
@@ -96,7 +98,7 @@ export type Order = {
 export type Category = {
   /** Identifier of the category: the `categoryId` of its animals. An integer from 1 to 2^53 − 1. */
   id: number;
-  /** What people call it: 1 to 200 Unicode code points */
+  /** The category's name: 1 to 200 Unicode code points */
   name: string;
 };
 
@@ -149,7 +151,7 @@ export type KeyLimit = {
 export type OperationUsage = {
   /** The day (UTC), as YYYY-MM-DD */
   day: string;
-  /** The name of the operation, or mcp for what was denied before its name was known */
+  /** The name of the operation, or mcp for requests that were denied before their operation was known */
   operation: string;
   /** How many requests of the key were admitted. An integer from 0 to 2^53 − 1. */
   requests: number;
@@ -185,8 +187,8 @@ export type ErrorBody = {
  * - `payload_too_large` (413): the body is larger than 64 KiB
  * - `unsupported_media_type` (415): the body is not application/json, or has a Content-Encoding
  * - `idempotency_key_reused` (422): this Idempotency-Key was used with another body
- * - `rate_limit_exceeded` (429): the rate limit is used up; wait for `Retry-After`, and longer each time it
- *   comes again
+ * - `rate_limit_exceeded` (429): the rate limit is used up; wait for `Retry-After`, and longer each time the
+ *   error comes again
  * - `api_key_banned` (429): the key kept sending while it was over its limit, or the operator has banned it;
  *   wait for `Retry-After`
  * - `internal_error` (500): an error inside the service; quote the `X-Request-Id` when you report it
@@ -194,8 +196,8 @@ export type ErrorBody = {
  *   method, and the response has no rate limit headers
  * - `service_unavailable` (503): the database cannot serve the request now, or the service is overloaded
  * - `pet_not_available` (409): the animal is pending or sold, or has an open order
- * - `pet_status_changed` (409): the animal has another status than `expectedStatus`
- * - `pet_has_open_order` (409): the animal has an open order, and its status changes with that
+ * - `pet_status_changed` (409): the status of the animal is not `expectedStatus`
+ * - `pet_has_open_order` (409): the animal has an open order, so only the order can change its status
  * - `order_closed` (409): the order was delivered or cancelled
  */
 export type ErrorCode =
@@ -255,13 +257,15 @@ export type UpdatePetInput = {
    */
   name?: string;
   /**
-   * Identifier of the category the animal belongs to: listCategories says what those are called that have a
-   * name. The service stores any, and does not check it. An integer from −(2^53 − 1) to 2^53 − 1.
+   * Identifier of the category the animal belongs to. The service stores any identifier without checking it.
+   * listCategories returns the names of categories. An integer from −(2^53 − 1) to 2^53 − 1.
    */
   categoryId?: number;
   /** Availability of the animal */
   status?: PetStatus;
-  /** The status that the animal had when it was read. If it has another one by now, nothing is changed. */
+  /**
+   * The status that the animal had when it was read. If its status is different by now, nothing is changed.
+   */
   expectedStatus?: PetStatus;
 };
 
@@ -316,7 +320,7 @@ export type NameCategoryInput = {
   /** Identifier of the category: the `categoryId` of its animals. An integer from 1 to 2^53 − 1. */
   categoryId: number;
   /**
-   * What people call it: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or
+   * The category's name: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or
    * half of a surrogate pair.
    */
   name: string;
@@ -324,7 +328,10 @@ export type NameCategoryInput = {
 
 /** The input of revokeKey */
 export type RevokeKeyInput = {
-  /** The hint of the key itself, as getKey shows it: with any other, nothing happens. 1 to 200 characters. */
+  /**
+   * The hint of the key itself, as getKey shows it: with any other hint, nothing happens. 1 to 200
+   * characters.
+   */
   hint: string;
 };
 
@@ -363,9 +370,10 @@ export type Operations = {
   /**
    * Get one animal
    *
-   * Fetches one animal by its identifier. `GET /pets` with the `status` filter replaces it. To find one
-   * animal, call it with a `limit` of 1 and the identifier minus one as its `cursor`. It returns that animal.
-   * If there is none, it returns the one with the next higher id, or an empty array, so compare the id.
+   * Fetches one animal by its identifier. `GET /pets` with the `status` filter replaces this operation. To
+   * find one animal there, send a `limit` of 1 and the identifier minus one as the `cursor`. The response has
+   * that animal. If there is none, it has the one with the next higher id, or is an empty array, so compare
+   * the id.
    *
    * Needs the scope `pets:read`.
    *
@@ -377,9 +385,9 @@ export type Operations = {
    * Change an animal
    *
    * Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow
-   * any other, except while the animal has an open order: then its status changes with the order
-   * (updateOrder). With `expectedStatus`, nothing changes if the animal has another status by then. Programs
-   * that keep a copy of the catalogue do not notice the change: the animal keeps its id.
+   * any other, but while the animal has an open order, only the order can change its status (updateOrder).
+   * With `expectedStatus`, nothing changes if the animal has a different status by then. Programs that keep a
+   * copy of the catalogue do not notice the change, because the animal keeps its id.
    *
    * Experimental: it may change within this version.
    *
@@ -408,8 +416,8 @@ export type Operations = {
   /**
    * Order an animal
    *
-   * Places an order for an animal that is available, and makes the animal pending. An animal has one open
-   * order at most, however many ask for it at once. The order is open until it is delivered or cancelled.
+   * Places an order for an available animal, and makes the animal pending. An animal has at most one open
+   * order, however many callers order it at once. The order is open until it is delivered or cancelled.
    *
    * Experimental: it may change within this version.
    *
@@ -439,9 +447,10 @@ export type Operations = {
   /**
    * Approve, deliver or cancel an order
    *
-   * A placed order may be approved, delivered or cancelled, and an approved one delivered or cancelled. Its
-   * animal is sold once it is delivered, and available again once it is cancelled. Then the order is closed,
-   * and its status can no longer change. Setting the status that it has changes nothing.
+   * A placed order may be approved, delivered or cancelled; an approved order may be delivered or cancelled.
+   * The animal is sold once it is delivered, and available again once the order is cancelled. The order is
+   * then closed, and its status can no longer change. Setting the status that the order already has changes
+   * nothing.
    *
    * Experimental: it may change within this version.
    *
@@ -455,7 +464,7 @@ export type Operations = {
    * List categories
    *
    * A page of the categories that have a name: by ascending id, or with `order=newest` by descending id. An
-   * animal may be of a category without one.
+   * animal may be of a category without a name.
    *
    * Experimental: it may change within this version.
    *
@@ -471,7 +480,7 @@ export type Operations = {
   /**
    * Name a category
    *
-   * Gives a category a name, or another one. Repeated, it changes nothing further.
+   * Gives a category a name, or a new name. Repeating the call changes nothing further.
    *
    * Experimental: it may change within this version.
    *
@@ -485,8 +494,8 @@ export type Operations = {
    * Get your API key
    *
    * What the service knows of the key that the request is made with: its plan, its scopes, what is left of
-   * its limits, and what it has called on which day. Never the key itself. It costs the key nothing, and
-   * works while the key is over its limit or banned: such requests have a limit of their own.
+   * its limits, and what it has called on which day. The key itself is never returned. The call costs the key
+   * nothing, and works while the key is over its limit or banned: such calls have a limit of their own.
    *
    * Any key may call it.
    *
@@ -497,11 +506,11 @@ export type Operations = {
   /**
    * Revoke your API key
    *
-   * Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler
-   * nor a stray click revokes one. It takes effect at once on the process that answers, and within 2 seconds
-   * everywhere; repeated, it is a 401. During the overlap of a rotation it revokes the old key and the new
-   * one, whichever is sent. It costs the key nothing, has no limit, and works while the key is over its limit
-   * or banned.
+   * Revokes the key that the request is made with, for good. The `hint` has to be its own, so that neither a
+   * crawler nor a stray click revokes a key. The process that responds rejects the key at once, all others
+   * within 2 seconds; repeating the call is a 401. During the overlap of a rotation, both the old and the new
+   * key are revoked, whichever is sent. The call costs the key nothing, has no limit, and works while the key
+   * is over its limit or banned.
    *
    * Any key may call it.
    *

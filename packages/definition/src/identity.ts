@@ -3,7 +3,7 @@
  * Like plans.ts, scopes.ts and errors.ts, this file imports nothing.
  */
 export const IDENTITY = {
-  /** Lower case with hyphens: the command line's name, and how connections to the database call themselves */
+  /** Lower case with hyphens: the name of the command line and of connections to the database */
   name: 'animal-store',
   /** The service, as people call it */
   title: 'Animal Store Service',
@@ -18,15 +18,15 @@ export const IDENTITY = {
   /** The table that Prisma Studio opens; while it is empty, prisma/seed.sql may add the sample data. */
   mainTable: 'pets',
   /**
-   * What the service may do with the store's own tables: the least that its statements need. A role that may read all of
-   * it, an analyst's for example, gets SELECT on these tables from `npm run migrate -- --grant-read-to ROLE`.
+   * What the service may do with the store's own tables: the least that its statements need. `npm run migrate --
+   * --grant-read-to ROLE` grants SELECT on these tables to a role that may read everything, such as an analyst's.
    */
   grants: {
     pets: ['SELECT', 'INSERT', 'UPDATE'],
     orders: ['SELECT', 'INSERT', 'UPDATE'],
     categories: ['SELECT', 'INSERT', 'UPDATE'],
   },
-  /** The path of a list of those, relative to the version, for examples and the first lines of `npm start` */
+  /** The path of the list of its rows, relative to the version, for examples and the first lines of `npm start` */
   mainPath: '/pets',
   /** The operation of that list, for examples */
   mainOperation: 'listPets',

@@ -1,6 +1,7 @@
 import { IDEMPOTENCY_TTL_HOURS } from '../contract/bounds.js';
 import type { OperationFeatures } from '../errors/error-table.js';
 import { METHODS_WITH_BODY } from '../operations/builder.js';
+import { IDEMPOTENCY_KEY_FORM } from '../operations/idempotency-key.js';
 import { isPage, type Operation } from '../operations/list-operations.js';
 import { describeOwnErrors, errorResponses, listErrorStatuses, responseName } from './error-responses.js';
 import { COMMON_HEADERS, DEPRECATION_HEADERS, type HeaderName, headerRefs } from './response-headers.js';
@@ -36,7 +37,7 @@ const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   description:
     `Makes the request safe to repeat: for ${IDEMPOTENCY_TTL_HOURS} hours the same key with the same body returns the first ` +
-    'response again. Any 1 to 255 visible ASCII characters, such as a UUID.',
+    `response again. Any ${IDEMPOTENCY_KEY_FORM}, such as a UUID.`,
   // Without an example: the reference page would put it into every code sample, and a key is good for one request.
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 };

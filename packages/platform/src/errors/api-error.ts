@@ -13,7 +13,7 @@ export interface ErrorBody {
   status: number;
 }
 
-/** What is wrong with each invalid field, by its name: `{ name: 'is required' }`. A nested one is `address.city`. */
+/** What is wrong with each invalid field, by its name: `{ name: 'is required' }`. A nested field is named `address.city`. */
 export type FieldErrors = Readonly<Record<string, string>>;
 
 /** tRPC's error shape, with REST's error body under `data.error`. */
@@ -27,14 +27,14 @@ export interface ErrorShape {
     error: ErrorBody;
     /** With `invalid_request`, if the error is about fields */
     fields?: FieldErrors;
-    /** With `insufficient_scope`: the one that the key lacks */
+    /** With `insufficient_scope`: the scope that the key lacks */
     scope?: Scope;
   };
 }
 
 /**
  * An error that the client may see: its message is written for the client and reveals nothing internal. It captures no
- * stack, because that would cost more than the rest of a rejected request; the log has that of the cause.
+ * stack, which would cost more than the rest of a rejected request; the log has the stack of the cause.
  *
  * @internal
  */

@@ -22,19 +22,19 @@ export interface ErrorDefinition {
   readonly trpcCode: TRPC_ERROR_CODE_KEY;
   /** Sent to the client unless the error is given a more specific message. */
   readonly message: string;
-  /** Sent with the error unless it is given others. */
+  /** Sent with the error unless it is given other headers. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Explains the code in the OpenAPI document; starts in lower case and has no full stop. */
   readonly description: string;
   /** The document's examples of a message, where `message` alone is not typical. */
   readonly examples?: readonly [string, ...string[]];
-  /** What a language model can do about it, after the message. */
+  /** Follows the message and tells a language model what to do. */
   readonly advice?: string;
-  /** The only protocol that responds with it. Default: all do */
+  /** The only protocol that responds with the error. Default: all do */
   readonly protocol?: Protocol;
   /**
-   * The operations that respond with it: those with this feature and those that declare it. `declaring`: only the latter.
-   * Default: all
+   * Which operations respond with the error: those with this feature and those that declare the error. `declaring`: only
+   * those that declare it. Default: all
    */
   readonly appliesTo?: keyof OperationFeatures | 'declaring';
 }
@@ -132,7 +132,8 @@ const platformErrors = {
     status: 429,
     trpcCode: 'TOO_MANY_REQUESTS',
     message: 'The rate limit is used up.',
-    description: 'the rate limit is used up; wait for `Retry-After`, and longer each time it comes again',
+    description:
+      'the rate limit is used up; wait for `Retry-After`, and longer each time the error comes again',
   },
   api_key_banned: {
     status: 429,

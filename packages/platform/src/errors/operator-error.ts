@@ -2,7 +2,7 @@ import { toInstalledCommands } from './installed-commands.js';
 
 /** Something the operator can fix. The message says what is wrong and what to do; it is shown without a stack. */
 export class OperatorError extends Error {
-  /** Of a command that it ends */
+  /** The exit code of a command that the error ends */
   readonly exitCode: number;
 
   constructor(message: string, { exitCode = 1, ...options }: ErrorOptions & { exitCode?: number } = {}) {

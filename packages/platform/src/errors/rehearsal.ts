@@ -8,7 +8,7 @@ const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
 const WORD = `(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`;
 /**
  * One preference of a list with its value and, unread, its parameters (RFC 7240, section 2). Each `\s*` is bound to what
- * follows it. Two side by side could share blanks in any way, and a header of 16 KB of them would take a second.
+ * follows it. Two side by side could share blanks in any way, and a header full of blanks would take a second.
  */
 const PREFERENCE = new RegExp(
   `[\\s,]*(${TOKEN})(?:\\s*=(?:\\s*(${WORD}))?)?(?:\\s*;(?:\\s*${TOKEN}(?:\\s*=\\s*${WORD})?)?)*\\s*(?=,|$)`,
@@ -26,15 +26,15 @@ function isOfRequest(code: ErrorCode): boolean {
 interface RehearsedRequest {
   /** The methods of the path, as in Allow */
   readonly allow: string | undefined;
-  /** Until the window that is tighter for the caller ends */
+  /** Seconds until the window ends that is tightest for the caller */
   readonly resetSeconds: number;
   readonly protocol: Protocol | undefined;
 }
 
-/** An error that a client asks for, to test how it handles it. */
+/** An error that a client asks for, to test its own error handling. */
 export interface Rehearsal {
   readonly code: ErrorCode;
-  /** Whether each call of a batch responds with it, instead of the request as a whole */
+  /** Whether each call of a batch responds with the error, instead of the request as a whole */
   readonly isOfCalls: boolean;
   /** @param scope that the operation needs */
   createError(scope: Scope | 'any' | undefined): ApiError;
@@ -61,8 +61,8 @@ export function readRehearsal(prefer: string, request: RehearsedRequest): Rehear
 }
 
 /**
- * The value of a preference, of the first if there are several; undefined if there is none. Without a value it is empty.
- * What follows something malformed is ignored, as RFC 7240 allows.
+ * The value of a preference, or of the first if there are several; undefined if there is none, empty if it has no value.
+ * Everything after a malformed part is ignored, as RFC 7240 allows.
  */
 function readPreference(prefer: string, name: string): string | undefined {
   for (const [, token, word = ''] of prefer.matchAll(PREFERENCE)) {

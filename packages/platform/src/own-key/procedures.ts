@@ -10,7 +10,7 @@ const procedure = createProcedure<{ readonly key: CallerKeyStore }>();
 
 const GET_KEY =
   'What the service knows of the key that the request is made with: its plan, its scopes, what is left of its limits, and ' +
-  'what it has called on which day. Never the key itself.';
+  'what it has called on which day. The key itself is never returned.';
 
 const getKey = procedure
   .meta({
@@ -19,14 +19,14 @@ const getKey = procedure
       path: '/key',
       summary: 'Get your API key',
       description:
-        `${GET_KEY} It costs the key nothing, and works while the key is over its limit or banned: such requests have a ` +
+        `${GET_KEY} The call costs the key nothing, and works while the key is over its limit or banned: such calls have a ` +
         'limit of their own.',
       successDescription: 'The key',
     },
     stability: 'beta',
     scope: 'any',
     freeForKey: 'windowed',
-    // It is free over MCP only for clients that name the tool in a header.
+    // Over MCP the call is free only for clients that name the tool in a header.
     tool: { description: GET_KEY },
   })
   .output(key)
@@ -52,8 +52,7 @@ const getKey = procedure
     };
   });
 
-const OTHER_HINT =
-  'must be the hint of the key that is sent: the first characters of it, as getKey shows them';
+const OTHER_HINT = 'must be the hint of the key that is sent: its first characters, as getKey shows them';
 
 const revokeKey = procedure
   .meta({
@@ -62,10 +61,10 @@ const revokeKey = procedure
       path: '/key',
       summary: 'Revoke your API key',
       description:
-        'Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler nor a ' +
-        'stray click revokes one. It takes effect at once on the process that answers, and within 2 seconds everywhere; ' +
-        'repeated, it is a 401. During the overlap of a rotation it revokes the old key and the new one, whichever is sent. ' +
-        'It costs the key nothing, has no limit, and works while the key is over its limit or banned.',
+        'Revokes the key that the request is made with, for good. The `hint` has to be its own, so that neither a crawler nor a ' +
+        'stray click revokes a key. The process that responds rejects the key at once, all others within 2 seconds; ' +
+        'repeating the call is a 401. During the overlap of a rotation, both the old and the new key are revoked, whichever is sent. ' +
+        'The call costs the key nothing, has no limit, and works while the key is over its limit or banned.',
       successDescription: 'The key is revoked',
     },
     stability: 'beta',

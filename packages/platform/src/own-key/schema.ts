@@ -11,6 +11,7 @@ import {
 import { SCOPES, type Scope } from '@animal-store/definition/scopes';
 import { z } from 'zod';
 import { instant, integer, text } from '../operations/input.js';
+import { SHOWN_DAYS } from '../usage/store.js';
 
 /** PostgreSQL stores limits as 32-bit integers. */
 const MAX_LIMIT = 2 ** 31 - 1;
@@ -64,7 +65,7 @@ export interface OwnKey {
 }
 
 const plan = z.enum(PLAN_NAMES).meta({ id: 'Plan', description: 'The plan that decides on the limits' });
-/** Later versions may add scopes. The document says so by alternatives, as for error codes. */
+/** Later versions may add scopes. The document says so by alternatives, as it does for error codes. */
 const scope = z.enum(SCOPES).meta({
   id: 'Scope',
   description: 'What an API key can allow: one of these, or one that a later version adds',
@@ -93,7 +94,8 @@ const operationUsage = z
       override: ({ jsonSchema }) => void delete jsonSchema.pattern,
     }),
     operation: z.string().meta({
-      description: 'The name of the operation, or mcp for what was denied before its name was known',
+      description:
+        'The name of the operation, or mcp for requests that were denied before their operation was known',
     }),
     requests: integer(0, Number.MAX_SAFE_INTEGER).meta({
       description: 'How many requests of the key were admitted',
@@ -105,11 +107,11 @@ const operationUsage = z
   })
   .meta({ id: 'OperationUsage', description: 'How often an API key has called an operation on a day' });
 
-/** Compared with the hint of the key that is sent: during a rotation that may be the old one or the new one. */
+/** Compared with the hint of the key that is sent, which may be the old or the new one during a rotation. */
 export const ownHint = z
   .object({
     hint: text(1, MAX_HINT_LENGTH).meta({
-      description: 'The hint of the key itself, as getKey shows it: with any other, nothing happens',
+      description: 'The hint of the key itself, as getKey shows it: with any other hint, nothing happens',
       examples: [EXAMPLE.hint],
     }),
   })
@@ -136,7 +138,7 @@ export const key: z.ZodType<OwnKey, OwnKey> = z
       }),
     limits: z.array(keyLimit).meta({ description: 'The limits of the key, and what is left of each' }),
     usage: z.array(operationUsage).meta({
-      description: 'What the key has called in the last 30 days (UTC), newest first, up to half a minute ago',
+      description: `What the key has called in the last ${SHOWN_DAYS} days (UTC), newest first, up to half a minute ago`,
     }),
   })
   .meta({ id: 'Key', description: 'The API key that asks', examples: [EXAMPLE] });

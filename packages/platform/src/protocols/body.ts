@@ -19,7 +19,8 @@ export function ignoreBodies(app: FastifyInstance): void {
 }
 
 /**
- * Takes every media type, which admission has checked. It only collects bytes, because an error would close the connection.
+ * Accepts every media type, because admission has checked it. The parser only collects bytes, because an error in it would
+ * close the connection.
  */
 export function readBodyAs(
   app: FastifyInstance,
@@ -56,12 +57,12 @@ export function decodeBody(bytes: Uint8Array): string {
 }
 
 /**
- * How deep JSON from a client may be nested; such a limit is allowed (RFC 8259, section 9). Whatever walks through a value by
- * recursion, a library or JSON.stringify, would run out of stack at some thousand.
+ * How deep JSON from a client may be nested; RFC 8259 (section 9) allows such a limit. At some thousand levels, code that
+ * recurses through a value, such as JSON.stringify, would run out of stack.
  */
 const MAX_DEPTH = 64;
 
-/** @throws ApiError invalid_request when JSON is nested too deeply, whether or not it is JSON otherwise */
+/** @throws ApiError invalid_request when a text is nested too deeply, whether or not it is JSON otherwise */
 export function checkDepth(text: string): void {
   let depth = 0;
   let isInString = false;

@@ -5,11 +5,11 @@ import { listDeprecated, type Operation } from '../operations/list-operations.js
 import type { Stores } from '../operations/resource.js';
 import { readIdempotencyHeader } from './idempotency-header.js';
 
-/** What all protocols need to create the context of procedures. It lives as long as the service. */
+/** What all protocols need to create the context of procedures, for as long as the service lives. */
 export interface ContextOptions {
   readonly operations: readonly Operation[];
   readonly stores: Stores;
-  /** Revokes a key. This process rejects it once the promise has resolved. */
+  /** Revokes a key. This process rejects the key once the promise has resolved. */
   readonly revokeKey: RequestContext['revokeKey'];
   readonly limitsPer: RequestContext['limitsPer'];
   /** The clock, in Unix milliseconds. */
@@ -18,14 +18,14 @@ export interface ContextOptions {
 
 /** Returns a function that creates the context of the procedures that a request calls. */
 export function createContextFactory({ operations, stores, revokeKey, limitsPer, now }: ContextOptions) {
-  // Inherited, because copying the stores into every context would take 6 µs.
+  // Contexts inherit the stores, because copying them into each would take 6 µs.
   const deprecated = listDeprecated(operations);
   const shared = { ...stores, now, revokeKey, limitsPer, deprecated, once: rejectOnce };
   return (
     request: FastifyRequest,
     reply: FastifyReply,
     linkNextPage?: RequestContext['linkNextPage'],
-    // Nearly no request has the header.
+    // Hardly any request has the header.
     idempotency: IdempotencyHeader | undefined = request.bodyHash &&
       readIdempotencyHeader(request, request.bodyHash, reply),
   ): RequestContext => {

@@ -4,8 +4,8 @@ import type { Protocol } from '../contract/protocol.js';
 import type { IdempotencyHeader } from '../operations/builder.js';
 
 /**
- * The Idempotency-Key of a request with what its calls need of it; undefined where it is not one value. The response says
- * `Idempotency-Replayed` while every call so far was a replay.
+ * The Idempotency-Key of a request, with what its calls need; undefined if the header has several values. The response
+ * says `Idempotency-Replayed` while every call so far was a replay.
  *
  * @param bodyHash see hashRepeated
  */
@@ -19,8 +19,8 @@ export function readIdempotencyHeader(
 }
 
 /**
- * SHA-256 of what a repetition has to repeat. The same over another protocol is no repetition: the hash of each begins with
- * its name, except that of REST, which is the body's alone. No JSON begins like these.
+ * SHA-256 of what a repetition has to repeat. The same request over another protocol is no repetition, so the protocol's
+ * name is hashed first, except for REST. No JSON begins with such a name.
  */
 export function hashRepeated(protocol: Protocol, text: string | Uint8Array): Uint8Array {
   const hash = createHash('sha256').update(protocol === 'rest' ? '' : protocol);

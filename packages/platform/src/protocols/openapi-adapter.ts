@@ -5,20 +5,20 @@ import type { RequestContext } from '../operations/builder.js';
 import type { Operation } from '../operations/list-operations.js';
 
 /**
- * Runs operations through trpc-to-openapi's handler for node:http. That REST goes through this library at run time, too, is
- * a requirement of this project. Otherwise rest.ts would call the procedure and write its output as JSON by itself, and
- * this file would go, for 0.83 to 1.00 of the CPU per request.
+ * Runs operations through trpc-to-openapi's handler for node:http. The project requires that REST goes through this library
+ * at run time, too. Without that, rest.ts would call the procedure and write its output as JSON, for 0.83 to 1.00 of the
+ * CPU per request, and this file would go.
  *
  * Fastify has found the route and read the input; the handler finds the procedure, creates its caller, runs it, and writes
  * the output as JSON.
  *
- * It is kept from three things:
+ * The library is kept from three things:
  * - Coercing input. It would read query and body again, and change the input schemas so that they accept strings for
- *   numbers, over tRPC too. Once the handler exists, it sees inputs as `void`; the real input reaches the procedure
- *   through the exchange.
+ *   numbers, over tRPC, too. So the handler sees inputs as `void`, and the real input reaches the procedure through the
+ *   exchange.
  * - Writing its own error body. The procedure's error is thrown out of the handler.
- * - Building a web Request per call, which costs more than the rest of its work. It builds none if the request already
- *   is an `instanceof Request`.
+ * - Building a web Request per call, which costs more than the rest of its work. It builds none for an `instanceof
+ *   Request`.
  */
 
 /** One operation, ready to run. Throws whatever the procedure throws. */
@@ -69,7 +69,7 @@ export function createOpenApiHandler(
   };
 }
 
-/** Shared by all requests: the handler checks the media type, which admission has already done. */
+/** Shared by all requests. The handler checks the media type, but admission already has. */
 const headers = new Map([['content-type', 'application/json']]);
 const neverAborted = new AbortController().signal;
 
@@ -80,7 +80,7 @@ class Exchange implements OpenApiResult {
   readonly headers = headers;
   readonly signal = neverAborted;
   readonly call: () => Promise<unknown>;
-  /** Written by the handler; the status and the headers that are sent are those of the operation. */
+  /** Written by the handler, but not sent: status and headers are those of the operation. */
   statusCode = 200;
   output: unknown;
   json: string | undefined;

@@ -4,10 +4,9 @@ import { identify } from '../monitoring/request-log.js';
 import { toApiError } from '../operations/error-mapping.js';
 
 /**
- * Returns what the client learns of an error, and adds its headers. The cause goes to the log, and the client can quote
- * the request id.
+ * Returns the error that the client gets, and adds its headers. The cause goes to the log, where the request id finds it.
  *
- * @param path the procedure, where the route does not name it
+ * @param path the name of the procedure, if the route does not have it
  */
 export function reportError(
   error: unknown,
@@ -18,7 +17,7 @@ export function reportError(
   const apiError = toApiError(error);
   request.errorCode ??= apiError.code;
   const { status, cause } = apiError;
-  // A rehearsed error has no cause, nor has one of overload. An outage comes with many requests at once, so each has one line.
+  // Rehearsed errors and overload have no cause. An outage affects many requests at once, so each has one line.
   if (status === 503 && cause instanceof Error) request.errorReason ??= cause.message;
   else if (status >= 500 && cause !== undefined)
     request.log.error({ ...identify(request), err: cause, path }, apiError.message);

@@ -86,7 +86,7 @@ function listAllowed(operations: readonly Operation[], path: string): string[] {
   return methods.includes('GET') ? [...methods, 'HEAD'] : methods;
 }
 
-/** OpenAPI has {petId} where Fastify has :petId. An empty segment is no value; anything else is, line breaks too. */
+/** OpenAPI has {petId} where Fastify has :petId. An empty segment is no value; anything else is, even line breaks. */
 function toFastifyPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1([^]+)');
 }
@@ -94,7 +94,7 @@ function toFastifyPath(path: string): string {
 /** The body or the query, plus the path parameters, which a body member of the same name cannot override. */
 function readInput({ method, parameters }: Operation, request: FastifyRequest): unknown {
   if (!METHODS_WITH_BODY.has(method)) return readParameters(parameters, request);
-  // A request may come without one where nothing is taken from it.
+  // A request may lack a body from which nothing is taken.
   const { body = {} } = request;
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
   return parameters.length > 0 && isObject ? { ...body, ...readParameters(parameters, request) } : body;
@@ -120,8 +120,8 @@ function readParameters(
 }
 
 /**
- * Text that is not of the parameter's type is left as it is, for the input schema to reject. The text `null` becomes null,
- * so that the error is the same as for null in JSON.
+ * Text that is not of the parameter's type stays as it is, for the input schema to reject. The text `null` becomes null,
+ * so that the error is the same as in JSON.
  */
 function toValue({ type, hasNullText }: OperationParameter, text: string): unknown {
   if (hasNullText && text === 'null') return null;
@@ -136,7 +136,7 @@ function toRestError({ path }: Operation, error: unknown): ApiError {
   return isPathInvalid ? new ApiError('not_found', { cause: error }) : toApiError(error);
 }
 
-/** What a proxy puts before every path of the service, so that a client can resolve a Location by the URL it called. */
+/** The prefix that a proxy puts before every path, so that a client can resolve a Location by the URL it called. */
 function pathOf(url: string): string {
   return url.replace(/^[^/]+\/\/[^/]+/, '');
 }
@@ -149,7 +149,7 @@ function linkNextPage(
   reply: FastifyReply,
 ): void {
   const [path = ''] = url.split('?', 1);
-  // Changed in place: nothing reads them after this.
+  // Changed in place, because nothing reads the parameters after this.
   const parameters = query as URLSearchParams;
   parameters.set('cursor', String(cursor));
   const link = `<${publicUrl}${path}?${parameters}>; rel="next"`;

@@ -13,7 +13,8 @@ interface StreamOptions {
 
 /**
  * Lets tRPC itself respond: by rejecting a malformed call, or with a stream, in which the result of each call in a batch
- * is sent as soon as it is known. Node.js sends it in chunks, or to callers with HTTP/1.0 up to the connection's end.
+ * is sent as soon as it is known. Node.js sends a stream in chunks, or until the connection ends if the caller speaks
+ * HTTP/1.0.
  */
 export async function respondWithTrpc(
   { router, context, report }: StreamOptions,
@@ -30,23 +31,24 @@ export async function respondWithTrpc(
     createContext: async () => context,
     onError: ({ error, path }) => report(error, path),
   });
-  // The headers depend on all calls of the batch: Idempotency-Replayed on every create, and those of a rehearsed error on
-  // the calls that reject with it. So they cannot be sent before the calls have finished.
+  // Headers that depend on all calls of the batch cannot be sent before the calls have finished: Idempotency-Replayed and
+  // those of a rehearsed error.
   const isHeadOpen = context.idempotency !== undefined || context.rehearsal !== undefined;
   const isStream = response.headers.get('transfer-encoding') === 'chunked' && !isHeadOpen;
   const body = isStream ? response.body : Buffer.from(await response.arrayBuffer());
   return reply.code(response.status).header('content-type', 'application/json').send(body);
 }
 
-/** Sends an error that was found before tRPC was asked: to tRPC's clients, only a status below 300 begins a stream. */
+/** Sends an error that was found before tRPC was called. For tRPC's clients, only a status below 300 begins a stream. */
 export function sendRpcError(apiError: ApiError, reply: FastifyReply): FastifyReply {
   addVary(reply);
   return sendJson(reply.code(apiError.status), JSON.stringify({ error: toErrorShape(apiError) }));
 }
 
 /**
- * The members of a web Request that resolveResponse reads. Of the headers, those that say how to respond to a batch; the
- * media type has been checked. HEAD runs as GET, and Node.js omits the body; tRPC itself would answer it with an empty 204.
+ * The members of a web Request that resolveResponse reads. The headers are those that say how to respond to a batch; the
+ * media type has been checked. HEAD runs as GET, and Node.js omits the body, because tRPC itself would respond with an
+ * empty 204.
  */
 function toWebRequest({ method, url, headers, body }: FastifyRequest): Request {
   const { accept = '', 'trpc-accept': trpcAccept } = headers;
@@ -61,7 +63,7 @@ function toWebRequest({ method, url, headers, body }: FastifyRequest): Request {
   return webRequest as Request;
 }
 
-/** tRPC's responses vary with these headers, in addition to those that CORS has listed. */
+/** tRPC's responses vary with these headers, besides those that CORS has listed. */
 export function addVary(reply: FastifyReply): void {
   const listed = reply.getHeader('vary');
   reply.header('vary', listed === undefined ? 'trpc-accept, accept' : `${listed}, trpc-accept, accept`);

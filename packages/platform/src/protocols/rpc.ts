@@ -9,17 +9,17 @@ import { type ContextOptions, createContextFactory } from './context.js';
 import { reportError, sendJson } from './responses.js';
 import { addVary, respondWithTrpc } from './rpc-stream.js';
 
-/** What the URL of a request says, parsed the way tRPC does, so that exactly the calls that are counted are run. */
+/** What the URL of a request says, parsed as tRPC does, so that exactly the counted calls are run. */
 interface RpcUrl {
   readonly names: readonly string[];
   readonly isBatch: boolean;
   /** JSON: the input of a query. */
   readonly input: string | null;
-  /** Whether it carries the parameters of a WebSocket handshake. */
+  /** Whether the URL carries the parameters of a WebSocket handshake. */
   readonly hasConnectionParams: boolean;
 }
 
-/** What a request asks for, with the URL that says so: it is parsed once. */
+/** What a request asks for, with its URL, which is parsed once. */
 interface RpcTarget extends RequestTarget {
   readonly url: RpcUrl;
 }
@@ -32,7 +32,7 @@ interface PlainCall {
 
 type CallResult = { readonly result: { readonly data: unknown } } | { readonly error: ErrorShape };
 
-/** Serves tRPC clients. Plain calls, nearly all, run here; tRPC itself responds to the others: see rpc-stream.ts. */
+/** Serves tRPC clients. Plain calls, which nearly all are, run here; tRPC itself responds to the others: see rpc-stream.ts. */
 export function registerRpc(
   app: FastifyInstance,
   { router, ...options }: ContextOptions & { readonly router: AnyTRPCRouter },
@@ -70,7 +70,7 @@ export function registerRpc(
         throw new ApiError('invalid_request', { message });
       }
       const text = request.method === 'POST' ? String(request.body ?? '') : (url.input ?? '');
-      // Before anybody parses it: a call that is not plain is tRPC's to parse.
+      // Checked before any parser, because tRPC itself parses a call that is not plain.
       checkDepth(text);
       const context = createContext(request, reply);
       const calls = readPlainCalls(procedures, request, url, text);
@@ -169,7 +169,7 @@ function parseInputs(text: string, isBatch: boolean): Readonly<Record<number, un
   }
 }
 
-/** The context of one call of a batch. It is flat, as the batch's own is: see runWithMiddleware. */
+/** The context of one call of a batch. Like the batch's own, it is flat: see runWithMiddleware. */
 function collectCursor(
   context: RequestContext,
   nextCursors: Map<number, number>,

@@ -145,7 +145,9 @@ describe.each(MODE_NAMES)('for a tool of a client of %s', (mode) => {
 
   test('a preference is no argument, and what calls no tool responds with it, too', async () => {
     const result = await call('/mcp', toolCalls[mode](list.name, { prefer: 'error=not_found' }));
-    expect(result.body.result.structuredContent.fields).toEqual({ prefer: 'is no argument of this tool' });
+    expect(result.body.result.structuredContent.fields).toEqual({
+      prefer: 'is not an argument of this tool',
+    });
     const { status, body } = await call(
       '/mcp',
       message('tools/list', {}, { prefer: 'error=service_unavailable' }),

@@ -1,9 +1,9 @@
 import type { ApiError, ErrorCode } from '../../errors/api-error.js';
 import { type ErrorDefinition, errorTable } from '../../errors/error-table.js';
 
-/** Messages in terms that a model knows, in place of those about HTTP. */
+/** Replace messages about HTTP by messages in terms that a model knows. */
 const MESSAGES: Partial<Readonly<Record<ErrorCode, string>>> = {
-  not_found: 'There is no such thing.',
+  not_found: 'Nothing has this identifier.',
   idempotency_key_in_use: 'The first call with this idempotencyKey is still running.',
   idempotency_key_reused: 'This idempotencyKey was used with other arguments.',
 };
@@ -18,11 +18,11 @@ const ADVICE: Partial<Readonly<Record<ErrorCode, string>>> = {
     'An idempotencyKey belongs to one set of arguments. If these are for something else, choose a new one.',
   operation_removed: 'List the tools again, and use another one.',
 };
-/** The same, where the tool changes something. */
+/** Advice for tools that change something. */
 const ADVICE_ON_CHANGES: typeof ADVICE = {
-  internal_error: 'It may have been done nevertheless: look before you repeat it.',
+  internal_error: 'The change may have been made nevertheless: look before you repeat the call.',
   service_unavailable:
-    'It may have been done nevertheless: repeat what adds something only with the same idempotencyKey.',
+    'The change may have been made nevertheless: repeat a call that adds something only with the same idempotencyKey.',
 };
 
 /** An error as a tool returns it. */
@@ -38,7 +38,7 @@ export interface ToolError {
 
 /**
  * @param changes whether the tool changes anything
- * @param requestId which no header shows to a model
+ * @param requestId included in the message, because a model sees no headers
  */
 export function toToolError(error: ApiError, changes: boolean, requestId?: string): ToolError {
   const { code, message, status, fields, scope, headers } = error;

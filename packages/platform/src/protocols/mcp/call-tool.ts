@@ -2,7 +2,7 @@ import { TRPCError } from '@trpc/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ZodRealError } from 'zod';
 import { ApiError } from '../../errors/api-error.js';
-import { IDEMPOTENCY_KEY } from '../../operations/idempotency-key.js';
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_FORM } from '../../operations/idempotency-key.js';
 import type { createContextFactory } from '../context.js';
 import { createIdempotencyHeader, hashRepeated } from '../idempotency-header.js';
 import { reportError } from '../responses.js';
@@ -27,10 +27,10 @@ export interface ToolResult {
   readonly [member: string]: unknown;
 }
 
-/** What a tool without output returns: a model may take nothing at all for a failure. */
+/** What a tool without output returns, because a model may take nothing at all for a failure. */
 const DONE: ToolResult = { content: [{ type: 'text', text: 'Done.' }] };
 
-/** Calls the operation of a tool. Never rejects: what the operation rejects with is a result, too. */
+/** Calls the operation of a tool. Never rejects, because an error of the operation is a result, too. */
 export async function callTool(tool: Tool, all: Arguments, exchange: Exchange): Promise<ToolResult> {
   const { request, reply } = exchange;
   try {
@@ -78,8 +78,8 @@ function toResult(structuredContent: unknown): ToolResult {
 }
 
 /**
- * What a repetition has to repeat: the arguments, and not the bytes of the body, because a client that calls again sends a
- * new message with another id. They are put in the order of the parameters: a model may write them in another one.
+ * Hashes what a repetition has to repeat: the arguments, not the bytes of the body, because a repeated message has a new
+ * id. They are hashed in the order of the parameters, because a model may write them in any order.
  */
 function hash({ listed }: Tool, input: Arguments): Uint8Array {
   const known = Object.keys(listed.inputSchema.properties ?? {}).filter((name) => Object.hasOwn(input, name));
@@ -91,7 +91,7 @@ function hash({ listed }: Tool, input: Arguments): Uint8Array {
 const MAX_NAMES = 5;
 const MAX_NAME_LENGTH = 50;
 
-/** @throws ApiError for arguments that the tool does not have, with the names of those and of its own */
+/** @throws ApiError for arguments that the tool does not have, naming these and the tool's own */
 function checkNames({ listed: { inputSchema } }: Tool, all: Arguments): void {
   const { properties = {}, additionalProperties } = inputSchema;
   if (additionalProperties !== false) return;
@@ -101,17 +101,17 @@ function checkNames({ listed: { inputSchema } }: Tool, all: Arguments): void {
     .map((name) => name.slice(0, MAX_NAME_LENGTH));
   if (unknown.length === 0) return;
   const known = Object.keys(properties);
-  const those = known.length === 0 ? 'It takes none.' : `There are ${known.join(', ')}.`;
+  const those = known.length === 0 ? 'It takes none.' : `It takes ${known.join(', ')}.`;
   throw new ApiError('invalid_request', {
     message: `This tool has no argument ${unknown.join(', ')}. ${those}`,
-    fields: Object.fromEntries(unknown.map((name) => [name, 'is no argument of this tool'])),
+    fields: Object.fromEntries(unknown.map((name) => [name, 'is not an argument of this tool'])),
   });
 }
 
-/** @throws TRPCError of a malformed key, which names what else is wrong, as it does for any other argument */
+/** @throws TRPCError for a malformed key, naming all other invalid arguments, too */
 async function checkIdempotencyKey({ operation }: Tool, argument: unknown, input: Arguments): Promise<void> {
   if (typeof argument === 'string' && IDEMPOTENCY_KEY.test(argument)) return;
-  const wrong = 'must be a string of 1 to 255 visible ASCII characters';
+  const wrong = `must be a string of ${IDEMPOTENCY_KEY_FORM}`;
   const message = argument === null ? `${wrong}, or left out; null is not allowed` : wrong;
   const others = (await operation.input?.safeParseAsync(input))?.error?.issues ?? [];
   const cause = new ZodRealError([...others, { code: 'custom', path: [IDEMPOTENCY_ARGUMENT], message }]);

@@ -18,7 +18,7 @@ export interface EndpointOptions {
   readonly log: FastifyBaseLogger;
 }
 
-/** What a message is answered with. */
+/** The response to a message */
 interface Answer {
   readonly status: number;
   /** JSON; empty for a notification */
@@ -31,22 +31,22 @@ interface Answer {
  * Answers a message.
  *
  * @param body undefined if there is none, an ApiError if it cannot be read
- * @throws ApiError internal_error when the SDK has failed: no tool does
+ * @throws ApiError internal_error when the SDK has failed; a tool never does
  */
 type Endpoint = (exchange: Exchange, body: unknown) => Promise<Answer>;
 
 /**
- * Answers messages with the SDK. All but plain calls have a server each, as the SDK asks for: nothing is shared. So has a
- * plain call that the SDK refuses, for the error to be the same.
+ * Answers messages with the SDK. Every message but a plain call has a server of its own, as the SDK asks. So has a plain
+ * call that the SDK refuses, so that the error is the same.
  */
 export function createEndpoint({ tools, log }: EndpointOptions): Endpoint {
-  /** By the Request that stands for the message: the SDK hands that on. */
+  /** By the Request that stands for the message, because the SDK passes that on. */
   const handlings = new WeakMap<Request, Handling>();
   const toServer = (request: Request) => {
     const handling = handlings.get(request) as Handling;
     return createToolServer({ tools, revisions: SESSION_REVISIONS, findHandling: () => handling });
   };
-  // It answers with JSON unless a tool sends something before its result, which none does.
+  // The handler answers with JSON unless a tool sends something before its result, which none does.
   const { fetch: answerStateless } = createMcpHandler(({ requestInfo }) => toServer(requestInfo as Request), {
     legacy: 'reject',
     onerror: (err) => log.debug({ err }, 'the SDK refused a message'),
@@ -83,14 +83,14 @@ export function createEndpoint({ tools, log }: EndpointOptions): Endpoint {
   };
 }
 
-/** The error in a response that no handler has made: an error, or a short result of the SDK's own */
+/** The error in a response that the SDK wrote itself: an error, or a short result */
 function readError(text: string): SdkError | undefined {
   return text === '' ? undefined : (JSON.parse(text) as { readonly error?: SdkError }).error;
 }
 
 /**
- * The request as the SDK takes it, with the headers that it reads. The body has been read, and admission has checked its
- * media type. The response is JSON whatever a client accepts, and the SDK wants it to accept both kinds.
+ * The request for the SDK, with the headers that the SDK reads. The body has been read, and admission has checked its
+ * media type. The response is JSON whatever a client accepts, but the SDK demands that the client accept both kinds.
  */
 function toWebRequest({ request }: Exchange): Request {
   const headers = new Headers({ accept: ACCEPTED, 'content-type': 'application/json' });

@@ -14,9 +14,9 @@ export interface McpOptions extends ContextOptions {
   readonly router: AnyTRPCRouter;
 }
 
-/** The target of a request that calls no operation, or one that only its body names. */
+/** The target of a request that calls no operation, or names it only in its body. */
 const NO_CALL: RequestTarget = { calls: [], cost: 1, listAllowed: () => ['POST'] };
-/** The target of a request whose headers say that it calls nothing: a body that disagrees is refused. */
+/** The target of a request whose headers say that it calls nothing. A body that disagrees is refused. */
 const FREE: RequestTarget = { ...NO_CALL, freeForKey: 'windowed' };
 const FREE_METHOD = /^(?:server\/discover$|tools\/list$|notifications\/)/;
 const NOT_ALLOWED = new ApiError('method_not_allowed', { headers: { allow: 'POST' } });
@@ -85,10 +85,10 @@ function readJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** The error that a client asks for, where it is not the result of a call but the response to the request. */
+/** The rehearsed error, if it is the response to the request and not the result of a call. */
 function findRehearsedError(request: FastifyRequest, { method }: Message): ApiError | undefined {
   const { rehearsal, target } = request.admission;
-  // Admission finds a missing scope if the head names the tool.
+  // Admission finds a missing scope if the headers name the tool.
   const isOfRequest =
     method !== CALL_METHOD ||
     (rehearsal?.code === 'insufficient_scope' && readHead(request).name !== undefined);

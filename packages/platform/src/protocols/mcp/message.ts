@@ -6,7 +6,7 @@ export const CALL_METHOD = 'tools/call';
 /** The current revision. */
 export const REVISION = '2026-07-28';
 
-/** The member of `_meta` with which a message says that it is of 2026-07-28, or later. */
+/** The member of `_meta` with which a message says that its revision is 2026-07-28 or later. */
 export const REVISION_META = 'io.modelcontextprotocol/protocolVersion';
 
 /** What is read of a JSON-RPC message before the SDK checks it: any member may have any type. */
@@ -16,10 +16,10 @@ export interface Message {
   readonly params: { readonly name?: unknown; readonly _meta: Readonly<Record<string, unknown>> };
 }
 
-/** A name that is no plain ASCII is sent in this form, whose content is Base64 of UTF-8. */
+/** The form of a name that is not plain ASCII; its content is Base64 of UTF-8. */
 const BASE64 = /^=\?base64\?(.*)\?=$/;
 
-/** The members of a body; none if it is no object. */
+/** The members of a body; none if it is not an object. */
 export function toMessage(body: unknown): Message {
   const { id, method, params } = toObject(body);
   const { name, _meta } = toObject(params);
@@ -32,7 +32,7 @@ function toObject(value: unknown): Readonly<Record<string, unknown>> {
     : {};
 }
 
-/** What the body asks for according to the headers, which clients of 2026-07-28 send. */
+/** What the body asks for according to the headers that clients of 2026-07-28 send. */
 export function readHead({ headers }: FastifyRequest): { method?: string; name?: string } {
   const { 'mcp-method': method, 'mcp-name': name } = headers;
   if (typeof method !== 'string') return {};

@@ -13,8 +13,8 @@ import { createToolServer, type Handling } from './tool-server.js';
 import type { Tool } from './tools.js';
 
 /**
- * Whether it is a call of the current revision whose headers say word for word what its body says, as nearly every message
- * is. The SDK would find nothing else to compare.
+ * Whether a message is a call of the current revision whose headers repeat its body word for word. Nearly every message
+ * is. The SDK would compare nothing else.
  */
 export function isPlainCall({ headers }: FastifyRequest, body: unknown): body is JSONRPCRequest {
   const { method, params } = toMessage(body);
@@ -29,7 +29,7 @@ export function isPlainCall({ headers }: FastifyRequest, body: unknown): body is
   );
 }
 
-/** Tells the SDK what {@link isPlainCall} has found out. */
+/** Tells the SDK what {@link isPlainCall} has found. */
 const CLASSIFICATION = { era: 'modern', revision: REVISION } as const;
 
 interface PlainCall extends Handling {
@@ -39,16 +39,16 @@ interface PlainCall extends Handling {
 
 /**
  * Answers plain calls with one server of the SDK. A server, a Request and a Response for each would take six times the CPU.
- * The SDK parses and checks every call, and writes its result, as it does otherwise.
+ * The SDK still parses and checks every call, and writes its result.
  *
- * All callers share that server, so each call has an id of its own there. Nothing but calls may reach it: a notification
- * could cancel the call of somebody else.
+ * All callers share that server, so each call gets an id of its own there. Only calls may reach the server, because a
+ * notification could cancel another caller's call.
  *
  * @returns a function that resolves with JSON, or with undefined if the SDK refuses the call. No tool has run then.
  */
 export function createPlainCalls(tools: ReadonlyMap<string, Tool>) {
-  // As in the request queue of http-server, a Map would keep requests that have ended: the tables that it has replaced refer
-  // to them until they are collected themselves.
+  // As in the request queue of http-server, a Map would keep requests that have ended: its replaced tables refer to them
+  // until they are collected themselves.
   const calls: Record<RequestId, PlainCall> = {};
   const findHandling = (id: RequestId) => calls[id] as PlainCall;
   const server = createToolServer({ tools, revisions: [REVISION], findHandling });

@@ -7,14 +7,17 @@ import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../../errors/api-error.js';
 import { CALL_METHOD, type Message, REVISION, REVISION_META, readHead, toMessage } from './message.js';
 
-/** The revisions before 2026-07-28 that this transport exists in: their clients send neither its headers nor its `_meta`. */
+/**
+ * The revisions before 2026-07-28 that have this transport. Their clients send neither the headers nor the `_meta` of
+ * 2026-07-28.
+ */
 export const SESSION_REVISIONS = SUPPORTED_PROTOCOL_VERSIONS.filter((revision) => revision >= '2025-03-26');
 const REVISIONS = [REVISION, ...SESSION_REVISIONS];
 
 /** The error code of the specification that the SDK has no name for. */
 const HEADER_MISMATCH = -32_020;
 
-/** Why a message is not handed to the SDK: a JSON-RPC error with the HTTP status that the specification names for it. */
+/** Why a message is not passed to the SDK: a JSON-RPC error with its HTTP status by the specification */
 interface Refusal {
   readonly status: number;
   readonly code: number;
@@ -25,9 +28,11 @@ interface Refusal {
 /**
  * Refuses what the SDK would not:
  *
- * - A batch. It does without in 2026-07-28, but would run up to 100 calls of an older one, which counts as one request.
- * - `subscriptions/listen`, which it answers with a stream even if there is nothing to subscribe to.
- * - Headers that disagree with the body of an older revision, which does not define them: admission has relied on them.
+ * - A batch. The SDK refuses batches of 2026-07-28, but would run up to 100 calls from one of an older revision, and they
+ *   would count as one request.
+ * - `subscriptions/listen`, which the SDK answers with a stream even if there is nothing to subscribe to.
+ * - Headers that disagree with the body of an older revision. That revision does not define them, but admission has
+ *   relied on them.
  * - An unknown revision, named only in a header.
  *
  * @param body undefined if there is none, an ApiError if it cannot be read
@@ -76,7 +81,7 @@ function findSubscription({ method }: Message): Refusal | undefined {
   };
 }
 
-/** What the SDK says of the members of `_meta` that a message of 2026-07-28 must have: which is wrong, or which are not there. */
+/** What the SDK says of the required members of `_meta`: which one is wrong, or which are missing */
 interface Envelope {
   readonly key?: string;
   readonly missing?: readonly string[];
@@ -89,9 +94,9 @@ export interface SdkError {
   readonly data?: { readonly envelope?: Envelope };
 }
 
-/** What the service's own handlers refuse params with. */
+/** The messages with which the service's own handlers refuse params */
 export const OWN_MESSAGES = {
-  unknownTool: 'There is no tool of this name: tools/list has those that there are.',
+  unknownTool: 'There is no tool of this name: tools/list names all tools.',
   cursor: 'The list of tools has one page, without a cursor.',
 } as const;
 const own: ReadonlySet<string> = new Set(Object.values(OWN_MESSAGES));
@@ -102,16 +107,16 @@ const BAD_REQUEST = -32_000;
 const MESSAGES: ReadonlyMap<number, string> = new Map([
   [ProtocolErrorCode.InvalidRequest, 'The body is not a JSON-RPC message.'],
   [ProtocolErrorCode.MethodNotFound, 'There is no such method.'],
-  [ProtocolErrorCode.InvalidParams, 'The params are not what the protocol says.'],
+  [ProtocolErrorCode.InvalidParams, 'The params are not what the protocol defines.'],
   [ProtocolErrorCode.UnsupportedProtocolVersion, 'This revision of the protocol is not supported.'],
   [
     HEADER_MISMATCH,
-    'MCP-Protocol-Version, Mcp-Method and, for a call, Mcp-Name must be sent, and say what the body says.',
+    'MCP-Protocol-Version, Mcp-Method and, for a call, Mcp-Name must be sent, and agree with the body.',
   ],
-  [BAD_REQUEST, 'The message is of another revision than MCP-Protocol-Version says.'],
+  [BAD_REQUEST, 'The revision of the message is not that of MCP-Protocol-Version.'],
 ]);
 
-/** The codes with which the SDK refuses params: not every method has the one that is meant for it. */
+/** The codes with which the SDK refuses params, because not every method uses the code meant for that */
 const PARAMS_CODES: ReadonlySet<number> = new Set([
   ProtocolErrorCode.InvalidParams,
   ProtocolErrorCode.InternalError,
@@ -127,8 +132,8 @@ const SCHEMAS = new Map<unknown, Schema>([
 ]);
 
 /**
- * What the SDK refuses a message with, in words of the service: those of the SDK quote its validator, an exception, or
- * whatever the client has sent. Undefined if the SDK has failed.
+ * Why the SDK refused a message, in the service's words. The SDK's own quote its validator, an exception, or whatever the
+ * client has sent. Undefined if the SDK has failed.
  */
 export async function toRefusal(
   status: number,
@@ -141,14 +146,14 @@ export async function toRefusal(
   if (invalid !== undefined) return { ...invalid, status };
   const known = MESSAGES.get(code);
   if (known === undefined) return undefined;
-  // By the specification it says which revisions there are. Other data repeats the SDK's words.
+  // By the specification, the data of this error names the supported revisions. Other data repeats the SDK's words.
   const isRevision = code === ProtocolErrorCode.UnsupportedProtocolVersion;
   return { status, code, message: known, ...(isRevision && data && { data }) };
 }
 
 /**
- * Why the SDK has refused the params of a message, in words: its own text is what its validator prints, and its code for
- * some methods that the service has failed. Undefined if the params are not why.
+ * Why the SDK refused the params of a message, in words. Its own text is what its validator prints, and for some methods
+ * its code says that the service failed. Undefined if the params are not the reason.
  */
 async function findInvalidParams(
   body: unknown,
@@ -162,11 +167,11 @@ async function findInvalidParams(
     ...issues.map(({ path = [] }) => path.map(String).join('.')),
   ];
   if (names.length === 0) return undefined;
-  const message = `Missing, or of another type than the protocol says: ${names.join(', ')}.`;
+  const message = `Missing, or not of the type that the protocol defines: ${names.join(', ')}.`;
   return { code: ProtocolErrorCode.InvalidParams, message };
 }
 
-/** JSON-RPC's error response. It has the id of the request as far as that has one (https://www.jsonrpc.org/specification). */
+/** JSON-RPC's error response. It has the request's id, if there is one (https://www.jsonrpc.org/specification). */
 export function toErrorText({ code, message, data }: Refusal, body: unknown): string {
   const { id } = toMessage(body);
   const isId = typeof id === 'string' || Number.isInteger(id);

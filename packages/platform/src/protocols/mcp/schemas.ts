@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
-/** A JSON Schema, 2020-12, without references: not every client of the protocol resolves them. */
+/** A JSON Schema, 2020-12, without references, which not every client resolves */
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** What zod-openapi reads besides the members that JSON Schema has. */
+/** Members that zod-openapi reads, besides those of JSON Schema */
 interface Meta {
   readonly id?: string;
   readonly override?: object | ((context: { jsonSchema: JsonSchema; path: readonly never[] }) => void);
@@ -27,11 +27,11 @@ export function toToolSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSch
       Object.assign(jsonSchema, meta);
       if (typeof override === 'function') override({ jsonSchema, path: [] });
       else Object.assign(jsonSchema, override);
-      // What has to be in a body besides an id in the path: among the arguments of a tool, the id is one more.
+      // This counts the members of a body, which exclude an id in the path. The arguments of a tool include the id.
       delete jsonSchema.minProperties;
       // Later versions may return further members.
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
-      // Of OpenAPI, and unknown to JSON Schema: the bounds say the same.
+      // This format is OpenAPI's and unknown to JSON Schema. The bounds say the same.
       if (/^int\d+$/.test(jsonSchema.format ?? '')) delete jsonSchema.format;
     },
   });
@@ -39,12 +39,12 @@ export function toToolSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSch
 }
 
 /**
- * Arguments are an object, even for an operation that takes none, and have no other members: a model that asks for a filter
- * which does not exist must not get everything.
+ * Arguments are an object, even for an operation that takes none. Unknown members are refused, because a model that asks
+ * for a filter which does not exist must not get everything.
  */
 export function toArgumentsSchema(schema: z.ZodType | undefined): JsonSchema & { type: 'object' } {
-  // A default of the whole is for calls without arguments, which have an empty object instead. A description of the whole is
-  // that of a body, which may have further members; the tool has its own.
+  // A default of the whole object is for calls without arguments, which a tool gets as an empty object. A description of the
+  // whole object is that of a body, which may have further members; the tool has its own.
   const {
     default: _default,
     description: _description,

@@ -1,11 +1,12 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/server';
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import type { z } from 'zod';
+import { IDEMPOTENCY_TTL_HOURS } from '../../contract/bounds.js';
 import { IDEMPOTENCY_KEY } from '../../operations/idempotency-key.js';
 import { isPage, type Operation } from '../../operations/list-operations.js';
 import { type JsonSchema, toArgumentsSchema, toToolSchema } from './schemas.js';
 
-/** The argument that stands for an Idempotency-Key: models choose arguments, not headers. */
+/** The argument that stands for an Idempotency-Key, because models choose arguments, not headers. */
 export const IDEMPOTENCY_ARGUMENT = 'idempotencyKey';
 
 const IDEMPOTENCY_SCHEMA: JsonSchema = {
@@ -13,21 +14,21 @@ const IDEMPOTENCY_SCHEMA: JsonSchema = {
   pattern: IDEMPOTENCY_KEY.source,
   description:
     'Makes the call safe to repeat. Choose a new value, such as a UUID, for each thing that you want to add, and send the ' +
-    'same value with the same arguments whenever you repeat that call, for example because no result arrived: within 24 ' +
-    'hours the thing is added once, and every call returns it.',
+    'same value with the same arguments whenever you repeat that call, for example because no result arrived. ' +
+    `Within ${IDEMPOTENCY_TTL_HOURS} hours the thing is added once, and every call returns it.`,
 };
 
 const ERROR_SCHEMA: JsonSchema = { type: 'object', required: ['code', 'message', 'status'] };
 
 const PAGE_DESCRIPTION =
-  'Returns `items` and `nextCursor`. While `nextCursor` is not null, more follow: call again with it as `cursor`, and with ' +
-  'the other arguments as before.';
+  'Returns `items` and `nextCursor`. While `nextCursor` is not null, more items follow: call again with it as `cursor`, and with ' +
+  'the same other arguments.';
 
 /** An operation as a tool, ready to be called. */
 export interface Tool {
   readonly operation: Operation;
   readonly procedure: AnyTRPCProcedure;
-  /** Whether it returns `{ items, nextCursor }` in place of a bare array, because no header reaches a model. */
+  /** Whether the tool returns `{ items, nextCursor }` instead of a bare array, because no header reaches a model. */
   readonly isPage: boolean;
   /** As `tools/list` shows it */
   readonly listed: ListedTool;
@@ -36,7 +37,7 @@ export interface Tool {
 /**
  * The tools by their names, in the order of the operations.
  *
- * @throws TypeError when an argument of an operation has the name that this protocol needs
+ * @throws TypeError when an operation has an argument named IDEMPOTENCY_ARGUMENT
  */
 export function createTools(
   operations: readonly Operation[],
@@ -68,7 +69,8 @@ function list(operation: Operation): ListedTool {
       readOnlyHint: method === 'GET',
       // An operation that declares a 201 destroys nothing.
       destructiveHint: method !== 'GET' && success === undefined,
-      // By HTTP's definition (RFC 9110, section 9.2.2). An Idempotency-Key makes one call so, and a model may leave it out.
+      // By HTTP's definition (RFC 9110, section 9.2.2). An Idempotency-Key makes one call idempotent, but a model may leave
+      // it out.
       idempotentHint: method !== 'POST' && method !== 'PATCH',
       openWorldHint: false,
       ...ownHints,
@@ -76,7 +78,7 @@ function list(operation: Operation): ListedTool {
   };
 }
 
-/** Without what is for people who write programs: how far they may rely on it. */
+/** A description without its note on stability, which is for people who write programs. */
 const describe = (description: string | undefined) =>
   description
     ?.split('\n\n')
@@ -92,9 +94,9 @@ function describeArguments({ name, input, idempotent }: Operation): JsonSchema {
 }
 
 /**
- * The schema of what a tool returns, or of the error that it returns instead. Clients built on the SDK's first version
- * validate errors, too, and would show a validation failure in place of the error. So the schema allows an error with as
- * few members as identify one; the server's instructions describe them.
+ * The schema of a tool's result, or of its error. Clients built on the SDK's first version validate errors, too, and
+ * would show a validation failure instead of the error. So the schema also allows the few members that identify an error;
+ * the server's instructions describe them.
  */
 function describeOutput(operation: Operation, output: z.ZodType): JsonSchema {
   const success = isPage(operation) ? describePage(output) : toToolSchema(output, 'output');
@@ -103,7 +105,7 @@ function describeOutput(operation: Operation, output: z.ZodType): JsonSchema {
 
 function describePage(output: z.ZodType): JsonSchema {
   const nextCursor: JsonSchema = {
-    // Not a list of types, which not every client can map to what its model takes.
+    // Alternatives, because not every client can map a list of types to what its model takes.
     anyOf: [{ type: 'integer' }, { type: 'null' }],
     description: 'The `cursor` of the next page; null if no more follow',
   };

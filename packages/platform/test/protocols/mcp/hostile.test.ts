@@ -334,7 +334,7 @@ test('arguments named like those of every object are unknown ones like any other
       const { code, message } = await send(`"${name}","${name}":${JSON.stringify(list.filter)}`);
       expect([code, message]).toEqual([
         'invalid_request',
-        expect.stringContaining(`This tool has no argument ${name}. There are `),
+        expect.stringContaining(`This tool has no argument ${name}. It takes `),
       ]);
     }
   }

@@ -297,8 +297,10 @@ test('an argument that a tool does not have is an error that names it and those 
       const { structuredContent } = (await call('/mcp', toCall(list.name, args))).body.result;
       expect(structuredContent).toMatchObject({
         code: 'invalid_request',
-        message: `This tool has no argument ${unknown}. There are ${known}. Correct the arguments and call again.`,
-        fields: Object.fromEntries(unknown.split(', ').map((each) => [each, 'is no argument of this tool'])),
+        message: `This tool has no argument ${unknown}. It takes ${known}. Correct the arguments and call again.`,
+        fields: Object.fromEntries(
+          unknown.split(', ').map((each) => [each, 'is not an argument of this tool']),
+        ),
       });
     }
   }
