@@ -21,14 +21,14 @@ export function openDatabase(
   return {
     ...connections,
     /**
-     * Prisma's client. The first call loads it, which takes 0.2 s and 39 MB. The service calls it before it listens; commands
+     * Prisma's client. The first call loads it, which takes 0.2 s and 39 MB. The service does so before it listens; commands
      * do not.
      */
     loadPrisma: loadOnce(async () => {
       prisma = await openPrisma(connections, observe);
       return prisma;
     }),
-    /** From now on, calls the function with how long each query took, and the name of the statement, or `prisma`. */
+    /** From now on, calls the function with the duration of each query and the name of its statement, or `prisma`. */
     observeQueries(observeQuery: Observe): void {
       observer = observeQuery;
     },
@@ -43,7 +43,7 @@ async function openPrisma({ pool, schema }: Connections, observe: Observe): Prom
   const { PrismaPg } = await import('@prisma/adapter-pg');
   const { PrismaClient } = await import('@animal-store/definition/prisma');
   const client = new PrismaClient({ adapter: new PrismaPg(pool, { schema }), errorFormat: 'minimal' });
-  // Otherwise the first query would load the rest, its compiler.
+  // Otherwise the first query would load the query compiler.
   await client.$connect();
   const observePrisma = (seconds: number) => observe(seconds, 'prisma');
   const timed = client.$extends({
@@ -54,6 +54,6 @@ async function openPrisma({ pool, schema }: Connections, observe: Observe): Prom
         ),
     },
   });
-  // It has the client's methods, but TypeScript takes it for another type.
+  // The extended client has the same methods, but TypeScript takes it for another type.
   return timed as unknown as PrismaClient;
 }

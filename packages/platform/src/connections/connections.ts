@@ -16,9 +16,9 @@ import { checkPrimary } from './standby.js';
 import { createStatementPool, type Statement, traceStatement } from './statement-pool.js';
 import { withStatementTimeout } from './statement-timeout.js';
 
-/** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
+/** Two connections are all that one process needs to keep PostgreSQL busy with reads; more only make batches smaller. */
 export const READS_PER_TABLE = 2;
-/** Creates of one table take turns. A second one would only wait, and keep other processes from their turn. */
+/** Creates of one table take turns. A second create would only wait, and keep other processes from their turn. */
 const WRITES_PER_TABLE = 1;
 
 export type Connections = Readonly<ReturnType<typeof openConnections>>;
@@ -33,9 +33,9 @@ export interface ConnectionOptions {
   readonly connectTimeoutMs?: number | undefined;
   /** Called for each new connection, because the password in the URL may have changed */
   readonly readUrl?: () => string;
-  /** The application_name, in place of the store's name and of the URL's */
+  /** Replaces the application_name of the URL and the store's name */
   readonly applicationName?: string | undefined;
-  /** Called with what each named statement took, and its name */
+  /** Called with the duration and the name of each named statement */
   readonly observe?: (seconds: number, statement: string) => void;
   /** Called at most once an hour when the server refuses a further connection: `count` are open of `most` */
   readonly onRefused?: ((error: Error, count: number, most: number) => void) | undefined;
@@ -58,8 +58,8 @@ export function openConnections(
   class Client extends pg.Client {
     constructor(given?: pg.ClientConfig) {
       super({ ...given, connectionString: readUrl() });
-      // When a connection breaks, whoever uses it gets the error of its next query. The pools listen only while one is
-      // idle, and without a listener the event ends the process.
+      // When a connection breaks, the next query on it gets the error. The pools listen only while a connection is idle, and
+      // without a listener the event ends the process.
       this.on('error', () => {});
     }
   }
@@ -73,7 +73,7 @@ export function openConnections(
   const schema = schemaOf(url);
   const own = {
     search_path: searchPathOf(schema),
-    // As a setting, because pg prefers what a URL says.
+    // Applied as a setting, because pg prefers the name in a URL.
     ...(applicationName !== undefined && { application_name: applicationName }),
   };
   const sizes = divideConnections(url);
@@ -81,7 +81,7 @@ export function openConnections(
     const settings = { ...STATEMENT_SETTINGS, ...further, ...own };
     return createStatementPool({ ...config, max }, settings, { maxPerTable, observe });
   };
-  /** For single statements that read. Beside those of one table, which may be locked, there is one for others. */
+  /** For single statements that read. One table, which may be locked, leaves a connection to others. */
   const reads = createStatements(sizes.reads, Math.max(1, Math.min(READS_PER_TABLE, sizes.reads - 1)));
   /** For single statements that write */
   const writes = createStatements(sizes.writes, WRITES_PER_TABLE, INDEX_JOINS);
@@ -102,8 +102,8 @@ export function openConnections(
     writes,
     keys,
     /**
-     * The rows of a statement that may wait for a row that others have locked, as long as there is time left. It is planned
-     * each time, and runs twice if its rows are not final: see withStatementTimeout.
+     * The rows of a statement that may wait for a locked row, as long as there is time left. The statement is planned each
+     * time, and runs twice if its rows are not final: see withStatementTimeout.
      */
     queryWaiting: <Row extends pg.QueryResultRow>(
       { name, text }: Statement,
@@ -122,8 +122,8 @@ export function openConnections(
           ),
       ),
     /**
-     * Rejects when a pool has no connection and gets none, or a statement that requests use does not work, or writes
-     * nothing. Statements that write are planned where others read, because requests may keep their connections waiting,
+     * Rejects when a pool has no connection and gets none, or a statement that requests use does not work. Writes
+     * nothing. Statements that write are planned on connections that read, because requests may keep the others waiting
      * for a standby or a locked row.
      */
     async checkStatements() {
@@ -132,10 +132,10 @@ export function openConnections(
         checkPrimary(reads.pool),
         ...[reads, keys].map((each) => each.check()),
         reads.pool.query([reads, writes].map((each) => each.describePlans()).join(';')),
-        // Prisma's transactions do not work where a pooler takes each statement by itself.
+        // Prisma's transactions do not work behind a pooler that handles each statement by itself.
         tryTransaction(reads.pool),
-        // Something on the way, such as a firewall, might cut off a connection that is silent for long. Behind requests that
-        // wait for a row, this would wait, too.
+        // Something on the way, such as a firewall, might cut off a connection that is silent for long. A pool without a
+        // free connection is left out, because this query would wait behind requests that wait for a row.
         ...[pool, writes.pool].map((each) => isFree(each) && each.query('SELECT 1')),
       ]);
     },

@@ -3,7 +3,10 @@ import { OperatorError } from '../errors/operator-error.js';
 import { withTimeout } from '../timing/timeouts.js';
 import { LEAST_CONNECTIONS, LIMIT_PARAMETER, MOST_CONNECTIONS } from './connection-limit.js';
 
-/** The database cannot serve now: try again. The message says why in one line, with PostgreSQL's code, and `cause` has all. */
+/**
+ * The database cannot serve now: try again. The message says why in one line, with PostgreSQL's code, and `cause` has the
+ * whole error.
+ */
 export class DatabaseOutage extends Error {
   override readonly name = 'DatabaseOutage';
 
@@ -13,7 +16,7 @@ export class DatabaseOutage extends Error {
   }
 }
 
-/** An SQLSTATE, or a code of Prisma's. The message has those of Node.js. */
+/** An SQLSTATE, or a code of Prisma's. Codes of Node.js are in the message. */
 const CODE = /^(?=.*\d)[0-9A-Z]{5}$/;
 
 /**
@@ -27,8 +30,8 @@ const QUERY_ERRORS = /^(?:0A|21|22|23|42|44|54|P0)/;
 /**
  * Errors of a statement whose objects or session somebody else has restored, altered or removed: an outdated plan, a
  * prepared statement that is unknown or exists already, an object, a right or a constraint that is missing (yet), and
- * internal errors such as "cache lookup failed". The statement itself is right: it works on another connection, or a little
- * later.
+ * internal errors such as "cache lookup failed". The statement itself is right, and works on another connection, or a
+ * little later.
  */
 const SHARING_ERRORS = /^(?:0A000|26000|3F000|42501|42703|42704|42804|42809|42883|42P01|42P05|42P10|XX000)$/;
 
@@ -46,7 +49,10 @@ const PERMISSION_DENIED = '42501';
 /** A deliberate answer, or a mistake in this program. */
 const THROWN_BY_CODE = [ApiError, TypeError, RangeError, ReferenceError, SyntaxError];
 
-/** An object of functions. An instance of a class with private members does not fit: a copy of it would lack them. */
+/**
+ * An object of functions. An instance of a class with private members does not fit, because a copy of it would lack those
+ * members.
+ */
 export type Functions<T> = { [Name in keyof T]: T[Name] } extends T
   ? { readonly [Name in keyof T]: (...args: never[]) => unknown }
   : never;

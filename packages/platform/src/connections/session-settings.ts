@@ -25,11 +25,11 @@ export const SESSION_SETTINGS: SessionSettings = {
 };
 
 /**
- * The same for named statements, which are planned once per connection. By default, PostgreSQL plans statements with arrays
- * again for every execution, because a plan for one element looks cheaper than the generic one. On large tables it also
- * compiles them, because it overestimates their cost. Either takes longer than the statement itself. Every statement has an
- * index. So a plan that was made while a table was small must neither scan it once it is large, nor sort rows that an index
- * has in order.
+ * Further settings for named statements, which are planned once per connection. By default, PostgreSQL plans statements
+ * with arrays again for every execution, because a plan for one element looks cheaper than the generic one. On large tables
+ * it also compiles them, because it overestimates their cost. Either takes longer than the statement itself. Every
+ * statement has an index. So a plan that was made while a table was small must neither scan it once it is large, nor sort
+ * rows that an index has in order.
  */
 export const STATEMENT_SETTINGS: SessionSettings = {
   ...SESSION_SETTINGS,
@@ -41,20 +41,20 @@ export const STATEMENT_SETTINGS: SessionSettings = {
 };
 
 /**
- * For statements that join their few calls to a table: by its index, row by row. Another kind of join, which is cheaper while the
- * table is small, would read the whole index once it is large.
+ * For statements that join a few calls to a table, which should use its index row by row. Other joins are cheaper while the
+ * table is small, but read the whole index once it is large.
  */
 export const INDEX_JOINS: SessionSettings = { enable_hashjoin: 'off', enable_mergejoin: 'off' };
 
 /** A limit that is off, as it is by default */
 const OFF = '0';
-/** Set for the role, the database or the session. Others change when the server reads its configuration files again. */
+/** Set for the role, the database or the session. Other settings change when the server reads its configuration files again. */
 const LASTING_SOURCES = "'user', 'database', 'database user', 'client', 'session'";
 
 /**
- * Sets the values that differ, or that might change with the configuration files. It sets nothing if the role has them all:
- * a pooler would pass a client's settings on to the next one, or keep the connection for that client alone. A version of
- * PostgreSQL may lack some of them. Returns the number of the server process.
+ * Sets the values that differ, or that might change with the configuration files. Nothing is set if the role has all
+ * values, because a pooler would pass a client's settings on to the next client, or keep the connection for that client
+ * alone. A version of PostgreSQL may lack some settings. Returns the number of the server process.
  */
 export async function applySettings(client: pg.ClientBase, settings: SessionSettings): Promise<unknown> {
   const wanted = Object.entries(settings).map((setting) => `(${setting.map(pg.escapeLiteral).join(', ')})`);

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** The server is a standby, which refuses whatever the service counts and creates. */
+/** The server is a standby, which refuses everything that the service counts and creates. */
 export class StandbyError extends Error {
   override readonly name = 'StandbyError';
 

@@ -15,12 +15,12 @@ export interface Statement {
   readonly table?: string;
 }
 
-/** For tracing, around each statement on PostgreSQL. Nothing is published without subscribers. */
+/** Traces each statement on PostgreSQL. Nothing is published without subscribers. */
 const statementChannel = tracingChannel<unknown, { readonly name: string; readonly text?: string }>(
   `${IDENTITY.name}.statement`,
 );
 
-/** Runs a statement, which subscribers of the channel see. Of Prisma's only the name is known. */
+/** Runs a statement that subscribers of the channel see. Of Prisma's statements, only the name is known. */
 export function traceStatement<T>(run: () => Promise<T>, name: string, text?: string): Promise<T> {
   return statementChannel.hasSubscribers
     ? statementChannel.tracePromise(run, { name, ...(text !== undefined && { text }) })
@@ -31,7 +31,7 @@ export function traceStatement<T>(run: () => Promise<T>, name: string, text?: st
 export interface CheckedStatement extends Statement {
   /** Values for which there are no rows */
   readonly emptyValues: readonly unknown[];
-  /** Whether readiness does not run it: because it writes, or is one of many */
+  /** Whether readiness only plans the statement, because it writes or is one of many */
   readonly isOnlyPlanned?: boolean;
 }
 
@@ -40,7 +40,7 @@ export type StatementPool = Readonly<ReturnType<typeof createStatementPool>>;
 interface StatementPoolOptions {
   /** How many statements on one table may run at once. Default: no limit */
   readonly maxPerTable?: number | undefined;
-  /** Called with what each statement took, and its name */
+  /** Called with the duration and the name of each statement */
   readonly observe?: ((seconds: number, statement: string) => void) | undefined;
 }
 
@@ -76,7 +76,7 @@ export function createStatementPool(
         client.release();
         return rows;
       } catch (error) {
-        // The error was made where the answer arrived. A stack that shows who ran the query is of more use.
+        // The error was created where the response arrived. A stack that shows the caller of the query is more useful.
         Error.captureStackTrace(error as Error);
         const isStale = used.has(client) && isSessionStale(error);
         // After a statement that PostgreSQL rejected, the connection is as good as before.
@@ -89,8 +89,9 @@ export function createStatementPool(
   return {
     pool,
     /**
-     * The rows of a statement. May fail with a database error: see isDatabaseOutage. If it fails because others have
-     * changed its session or the schema, it is repeated on other connections, at the latest on a new one, whose error counts.
+     * The rows of a statement. May fail with a database error: see isDatabaseOutage. A statement that fails because others
+     * have changed its session or the schema is repeated on other connections, at the latest on a new one, whose error
+     * counts.
      */
     query: <Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]) =>
       measure(
@@ -108,7 +109,9 @@ export function createStatementPool(
         checked.set(name, statement);
       }
     },
-    /** Tries registered statements, on all connections at once: where the event loop lags, each round trip takes long. */
+    /**
+     * Tries registered statements, on all connections at once, because each round trip takes long while the event loop lags.
+     */
     check: () =>
       Promise.all(
         [...checked.values()]
@@ -116,8 +119,8 @@ export function createStatementPool(
           .map(({ emptyValues, isOnlyPlanned: _, ...each }) => run(each, emptyValues)),
       ),
     /**
-     * SQL that plans the others. That needs the same rights, tables and types, and neither takes a turn among the inserts nor
-     * fails on a server that is read-only.
+     * SQL that plans the other statements. Planning needs the same rights, tables and types, but neither takes a turn among
+     * the inserts nor fails on a read-only server.
      */
     describePlans: () =>
       [...checked.values()]
@@ -128,9 +131,9 @@ export function createStatementPool(
 }
 
 /**
- * Returns a function that runs at most `max` statements on one table at once. While somebody keeps a table locked, the other
- * connections of the pool are left to statements on other tables. A statement that has waited longer than it would for a
- * connection is rejected, and never sent.
+ * Returns a function that runs at most `max` statements on one table at once. While a table is locked, the other connections
+ * of the pool are left to other tables. A statement that has waited longer than CONNECT_TIMEOUT_MS is rejected, and never
+ * sent.
  */
 export function limitByTable(max: number) {
   const limits = new Map<string, LimitFunction>();
@@ -151,8 +154,8 @@ const toPlan = ({ text, emptyValues }: CheckedStatement) =>
   `EXPLAIN ${text.replace(/\$(\d+)/g, (_, number) => pg.escapeLiteral(String(emptyValues[number - 1])))}`;
 
 /**
- * Runs a query as `client.query` does when it is given an object. It would first copy that object, property by property,
- * which takes 2 to 3 % of the CPU of a lone request.
+ * Runs a query as `client.query` does with an object, but without first copying the object, property by property, which
+ * takes 2 to 3 % of the CPU of a lone request.
  */
 function runQuery<Row extends pg.QueryResultRow>(
   client: pg.ClientBase,
@@ -178,7 +181,7 @@ const NAME_TEST = {
  * Whether statements can be prepared under a name. Behind a connection pooler in transaction mode each query may reach
  * another server process, which lacks a statement that was prepared before, or has another one under its name.
  *
- * A pooler announces another process than the one that runs the queries, `pid`. PgBouncer from 1.21 on prepares statements
+ * A pooler announces a process that is not `pid`, which runs the queries. From 1.21 on, PgBouncer prepares statements
  * wherever they are needed, under names of its own.
  */
 async function supportsNames(client: pg.ClientBase, pid: unknown): Promise<boolean> {

@@ -2,13 +2,13 @@ import pg from 'pg';
 import { QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { isSessionStale } from './outage.js';
 
-/** How long after PostgreSQL has ended a statement its response may come. */
+/** How long after the end of a statement its response may arrive. */
 const RESPONSE_MARGIN_MS = QUERY_TIMEOUT_MS - STATEMENT_TIMEOUT_MS;
 
 interface TimeoutOptions {
   /**
-   * Whether the rows of a query are what it is about. If not, it runs once more in the same transaction: it has its locks by
-   * then, and sees what others have stored while it waited for them. Default: they always are
+   * Whether the rows of a query are its result. If not, the query runs once more in the same transaction. By then it has its
+   * locks, and sees what others stored while it waited. Default: they always are
    */
   readonly isFinal?: (rows: unknown[]) => boolean;
   /** What the record of keys and pg_stat_activity show meanwhile. Default: the connection's */
@@ -16,8 +16,8 @@ interface TimeoutOptions {
 }
 
 /**
- * Queries of a pool that may take as long as this, and no longer. Each is a transaction, because a pooler would hand a
- * setting of the session on to others.
+ * Queries of a pool with a time limit. Each is a transaction, because a pooler would pass a setting of the session on to
+ * others.
  *
  * @param readTimeoutMs called when a query has its connection
  */
@@ -50,9 +50,9 @@ export function withStatementTimeout(
 }
 
 /**
- * What PostgreSQL has answered with an error leaves the connection as good as before. If all that wait for a row ended theirs at
- * the same time, their pool would have none, and readiness would wait behind the next ones for its first. Without an answer
- * the pool wants to know that PostgreSQL may go on.
+ * An error from PostgreSQL leaves the connection as good as before. If all queries that wait for a row ended their connections
+ * at the same time, the pool would have none, and readiness would wait behind the next queries. Without a response, the pool
+ * has to know that PostgreSQL may go on.
  */
 async function release(client: pg.PoolClient, error: Error): Promise<void> {
   const isGood =

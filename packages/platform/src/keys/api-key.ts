@@ -4,15 +4,15 @@ import type { Plan } from '@animal-store/definition/plans';
 export interface ApiKey {
   readonly id: string;
   readonly name: string;
-  /** What the operator selects it by. Callers never see it. A store may let rows belong to it. */
+  /** The customer that the operator selects keys by. Callers never see it. Rows of a store may belong to an owner. */
   readonly owner: string | null;
-  /** The key's first characters. For a key that was sent during the overlap of a rotation, those of the key that was sent */
+  /** The first characters of the key; during the overlap of a rotation, those of the key that was sent */
   readonly hint: string;
   readonly plan: Plan;
-  /** Its own limits, for enterprise only */
+  /** The key's own limits, set if its plan has none */
   readonly perMinute: number | null;
   readonly perDay: number | null;
-  /** One or more. A later version may have added some that this one does not know. */
+  /** One or more. A later version may have added scopes that this version does not know. */
   readonly scopes: readonly string[];
   readonly createdAt: Date;
   readonly expiresAt: Date | null;

@@ -10,7 +10,7 @@ import { hashKey, isWellFormedKey, type KeyPrefix, readBearerKey, toHint } from 
 import { createKnownKeys, KEY_TTL_MS } from './known-keys.js';
 import { isActive, type KeyStore } from './store.js';
 
-/** Unknown keys have a cache of their own, so that a flood of them does not displace the others. */
+/** Unknown keys have a cache of their own, so that a flood of them does not displace known keys. */
 const MAX_UNKNOWN_KEYS = 10_000;
 /** One statement at a time, for as many keys as are found within a tick of the event loop. */
 const BATCHES = {
@@ -25,10 +25,10 @@ export type Authentication =
   | { readonly apiKey: ApiKey }
   /** missing_api_key or invalid_api_key */
   | { readonly rejected: ApiError }
-  /** Why it is unknown, and the key as it was last found, however long ago; undefined if it was never found */
+  /** Why the key is not known now, and the key as it was last found, however long ago; undefined if it was never found */
   | { readonly unavailable: unknown; readonly lastKnown: ApiKey | undefined };
 
-/** Created once: they are the same for every request, and the errors have no stack. */
+/** Created once, because they are the same for every request, and the errors have no stack. */
 const MISSING_KEY: Authentication = { rejected: new ApiError('missing_api_key') };
 const INVALID_KEY: Authentication = { rejected: new ApiError('invalid_api_key') };
 
@@ -45,26 +45,22 @@ export interface AuthenticatorOptions {
  * Finds the key that a header names, with as few queries as the promise about changes allows. For a process, a key is in one
  * of these states:
  *
- * ## Trusted
- * Within the last KEY_TTL_MS it was looked up, or checked. No query waits: once a second the database is asked which of the
- * keys in use have changed. It compares what their rows say, so it does not matter who has written to them, in which
- * transaction, or in which database.
+ * ## Trusted The key was looked up or checked within the last KEY_TTL_MS. No request waits for a query: once a second the
+ * database is asked which of the keys in use have changed. It compares what the rows say, so it does not matter who has
+ * written to them, in which transaction, or in which database.
  *
- * ## Known, but not trusted
- * It was found before. Since then it has changed, or it was not checked in time, because it was not in use or there was no
- * answer. It is looked up together with others of this kind. While the database is unavailable, `lastKnown` still says whose
- * request it is.
+ * ## Known, but not trusted The key was found before. Since then it has changed, or was not checked in time, because it was
+ * not in use or there was no answer. It is looked up together with other known keys. While the database is unavailable,
+ * `lastKnown` still says whose request it is.
  *
- * ## Rejected
- * It was looked up within the last KEY_TTL_MS, and is not in the database. No query.
+ * ## Rejected The key was looked up within the last KEY_TTL_MS, and is not in the database. No query.
  *
- * ## Unknown
- * Anything else that is well-formed. It is looked up with others of this kind, apart from known keys, and after them if its
- * address is over its limit.
+ * ## Unknown Any other well-formed key. It is looked up with other unknown keys, apart from known keys, and after them if
+ * the client's address is over its limit.
  */
 export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions) {
-  // All are keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other forms
-  // share that entry: with extra spaces, each could be 16 KB long and an entry of its own.
+  // All caches are keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other
+  // forms share that entry, because with extra spaces each could be a long entry of its own.
   const known = createKnownKeys(store);
   const unknown = new LRUCache<string, true>({
     maxSize: MAX_UNKNOWN_KEYS,
@@ -74,7 +70,7 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   const pending = new Map<string, Promise<ApiKey | undefined>>();
   /** How often `forget` was called: a lookup that began before a call may not have seen the change */
   let forgotten = 0;
-  // Anybody can make up keys that have to be looked up, so those that are known have statements of their own.
+  // Anybody can make up keys that have to be looked up, so known keys have statements of their own.
   const knownLookups = createBatchLoader(store.findByHashes, BATCHES);
   const unknownLookups = createBatchLoader(store.findByHashes, BATCHES);
   const lookUp = async (header: string, key: string, isLast: boolean) => {
@@ -86,7 +82,7 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
       known.delete(header);
       return void unknown.set(header, true, { start: confirmedAt });
     }
-    // The row has the hint of the key that a rotation has put in the place of this one.
+    // After a rotation, the row has the hint of the new key, not of this one.
     const apiKey = known.add(header, { ...found, hint: toHint(key) }, confirmedAt);
     if (forgotten !== forgottenBefore) known.distrust(found.id);
     return apiKey;
@@ -112,7 +108,7 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   };
   return {
     /**
-     * Whose request an Authorization header makes it, within KEY_LOOKUP_TIMEOUT_MS. Never rejects.
+     * Finds whose request it is by its Authorization header, within KEY_LOOKUP_TIMEOUT_MS. Never rejects.
      *
      * @param isOverLimit whether the client's address is over its limit: then an unknown key is looked up after others
      */
@@ -130,7 +126,7 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
         return { unavailable: error, lastKnown: peekStale(authorization) };
       }
     },
-    /** The same from the cache alone; undefined when the key has to be looked up. */
+    /** Authenticates from the cache alone; undefined when the key has to be looked up. */
     peek(authorization: string | undefined): Authentication | undefined {
       if (authorization === undefined) return MISSING_KEY;
       const found = known.findTrusted(authorization);
@@ -139,8 +135,8 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
     /** The id of the key if it was valid when it was last found. */
     findKnownId: (authorization: string | undefined) => ifActive(peekStale(authorization))?.id,
     /**
-     * Distrusts a key, its predecessor of a rotation, and lookups that are under way: this process has just changed its
-     * row.
+     * Distrusts a key, its predecessor of a rotation, and lookups that are under way, because this process has just
+     * changed the key's row.
      */
     forget(id: string): void {
       forgotten += 1;

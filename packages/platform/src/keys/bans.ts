@@ -37,12 +37,12 @@ export type Bans = ReturnType<typeof createBans>;
 /**
  * Bans keys that keep sending while they are over their limit. The limiter counts the denials.
  *
- * A ban is two columns of the key's row, and every node asks for changes of that. The node that starts a ban enforces it
- * from memory at once, until the row has it and every older copy of the row has expired. The clock of the database decides
- * when the ban ends.
+ * A ban is two columns of the key's row, and every node asks for changes of the row. The node that starts a ban enforces
+ * it from memory at once, until the row has it and every older copy of the row has expired. The clock of the database
+ * decides when the ban ends.
  */
 export function createBans({ store, now, log }: BansOptions) {
-  // With `max` in place of sizes, the cache would allocate memory for all keys now.
+  // With `max` instead of sizes, the cache would allocate memory for all keys now.
   const states = new LRUCache<string, OwnBan>({ maxSize: MAX_KEYS, sizeCalculation: () => 1 });
   let isClosed = false;
 
@@ -54,7 +54,7 @@ export function createBans({ store, now, log }: BansOptions) {
     const untilMs = Math.max(isOwn ? state.bannedUntilMs : 0, stored?.getTime() ?? 0);
     return untilMs > now() ? untilMs : undefined;
   };
-  /** Retries until the ban is stored or over: while the database is unavailable, it holds on this node only. */
+  /** Retries until the ban is stored or over. While the database is unavailable, the ban holds on this node only. */
   const save = async (apiKey: ApiKey, state: OwnBan, seconds: number, isRetry = false) => {
     const { id, name } = apiKey;
     const agoMs = performance.now() - state.beganAt;
@@ -70,7 +70,7 @@ export function createBans({ store, now, log }: BansOptions) {
   };
   return {
     bannedUntil,
-    /** Bans a key, unless it is banned: requests that were under way when a ban began start no second one. */
+    /** Bans a key that is not banned: requests that were under way when a ban began start no second ban. */
     ban(apiKey: ApiKey): void {
       if (bannedUntil(apiKey) !== undefined) return;
       const { id, name } = apiKey;

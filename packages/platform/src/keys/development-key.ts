@@ -8,8 +8,8 @@ import { isActive, type KeyStore } from './store.js';
 const FILE = 'development-key';
 
 /**
- * The key that every start on the embedded database prints: the one stored in DATA_DIR, readable only by its owner, or
- * a new one if that does not work.
+ * The key that every start on the embedded database prints: the one stored in DATA_DIR, readable only by its owner, or a
+ * new key if that one does not work.
  *
  * @throws OperatorError when it cannot be stored
  */

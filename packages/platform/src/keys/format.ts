@@ -32,7 +32,7 @@ export function mayHaveKey(text: string): boolean {
   return PREFIX.test(text);
 }
 
-/** A new key: the prefix, 178 random bits in base 62, and the base-62 CRC-32 of everything before it. */
+/** A new key: the prefix, random characters of base 62, and the base-62 CRC-32 of everything before it. */
 export function generateKey(prefix: KeyPrefix): string {
   const random = Array.from({ length: RANDOM_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
   return prefix + random + checksum(prefix + random);
@@ -45,7 +45,7 @@ export function isWellFormedKey(text: string, prefix: KeyPrefix): boolean {
 
 /** For the log: replaces each key in a text, of this deployment or another, by its hint. */
 export function redactKeys(text: string): string {
-  // Nearly no line has a key. Searching for the prefix finds that out in a tenth of the time.
+  // Hardly any line has a key, and searching for the prefix takes a tenth of the time.
   if (!PREFIX.test(text)) return text;
   return text.replaceAll(KEYS, (key) => (hasChecksum(key) ? `${toHint(key)}…` : key));
 }

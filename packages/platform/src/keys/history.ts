@@ -4,19 +4,19 @@ import { toInstalledCommands } from '../errors/installed-commands.js';
 import { deleteOldSql } from '../tables/old-rows.js';
 import { completeId } from './store.js';
 
-/** One column of a key that was given another value, or a whole key that was created or deleted. */
+/** A changed column of a key, or a whole key that was created or deleted. */
 export interface KeyChange {
-  /** Of the key */
+  /** The id of the key */
   readonly id: string;
-  /** As it is called now; null if it has been deleted */
+  /** The key's current name; null if the key has been deleted */
   readonly name: string | null;
   readonly changedAt: Date;
   /** The role that had logged in */
   readonly sessionRole: string;
-  /** The role whose rights were used: another one after SET ROLE */
+  /** The role whose rights were used, which differs after SET ROLE */
   readonly activeRole: string;
   readonly applicationName: string;
-  /** By its name in the database; null for a creation or a deletion, whose value is the key as JSON */
+  /** The column's name in the database; null for a creation or a deletion, whose value is the key as JSON */
   readonly column: string | null;
   /** Null for none; always null for a hash */
   readonly oldValue: string | null;
@@ -54,12 +54,12 @@ export type KeyHistoryStore = ReturnType<typeof createKeyHistoryStore>;
 export function createKeyHistoryStore({ pool, inSchema }: Queries & Pick<Connections, 'inSchema'>) {
   const sql = createStatements(inSchema);
   return {
-    /** The changes of one key, or of all, in the last `seconds` or for as long as they are kept. The oldest comes first. */
+    /** The changes of one key, or of all, in the last `seconds` or all that are kept, oldest first. */
     async read({ id, seconds }: { readonly id?: string | undefined; readonly seconds?: number | undefined }) {
       const { rows } = await pool.query<ChangeRow>(sql.read, [id, seconds]);
       return rows.map((row): KeyChange => ({ ...row, changedAt: new Date(Number(row.changedAt)) }));
     },
-    /** The ids of keys, also of those that are gone, that start with this: see KeyStore.findByIdPrefix. */
+    /** The ids of keys, even of deleted ones, that start with this: see KeyStore.findByIdPrefix. */
     async findIds(prefix: string): Promise<string[]> {
       const range = [completeId(prefix, '0'), completeId(prefix, 'f')];
       const { rows } = await pool.query<{ id: string }>(sql.findIds, range);
@@ -67,7 +67,7 @@ export function createKeyHistoryStore({ pool, inSchema }: Queries & Pick<Connect
     },
     /**
      * Deletes a batch of the oldest changes from before a moment, and returns how many: 0 once there are none. Only the
-     * owner of the tables may.
+     * owner of the tables may do this.
      */
     async deleteBefore(moment: Date): Promise<number> {
       return (await pool.query(sql.deleteBefore, [moment])).rowCount ?? 0;
@@ -81,17 +81,17 @@ const TRIGGERS: Readonly<Record<string, (table: string) => string>> = {
   api_keys_history_truncated: (table) => `BEFORE TRUNCATE ON ${table} FOR EACH STATEMENT`,
 };
 
-/** Those that are ENABLE ALWAYS also fire where session_replication_role is replica. */
+/** Triggers that are ENABLE ALWAYS also fire where session_replication_role is replica. */
 const FIND_SILENT = `
   SELECT name FROM unnest($1::text[]) AS expected (name)
   WHERE NOT EXISTS (
     SELECT FROM pg_trigger
     WHERE tgrelid = to_regclass($2) AND tgname = expected.name AND tgenabled = 'A')`;
 
-/** That changes of keys are not all on record. */
+/** Says that some changes of keys are not on record. */
 export interface HistoryGap {
   readonly message: string;
-  /** What mends it, as the owner of the tables */
+  /** The SQL with which the owner of the tables mends the gap */
   readonly sql: string;
 }
 
@@ -115,6 +115,6 @@ ALTER TABLE ${table} ENABLE ALWAYS TRIGGER ${name};`,
   };
 }
 
-/** For readers who cannot mend it, or are doing something else */
+/** For readers who cannot mend the gap, or are doing something else */
 export const describeGap = ({ message }: HistoryGap) =>
   toInstalledCommands(`${message}: npm run migrate says what mends it.`);

@@ -5,7 +5,7 @@ import type { KeyStore } from './store.js';
 
 /**
  * How long a key is trusted after the database was last asked about it. So any change of a key takes effect on every node
- * within this time plus the length of a request. The contract allows two seconds.
+ * within this time plus the length of a request. The service promises two seconds.
  */
 export const KEY_TTL_MS = 1_500;
 /** How often the keys in use are checked: they stay trusted if the answer takes less than the rest of KEY_TTL_MS. */
@@ -17,9 +17,9 @@ const MAX_KEYS = 100_000;
 
 interface KnownKey {
   readonly apiKey: FoundKey;
-  /** When the question was sent whose answer last confirmed the key, by performance.now() */
+  /** When the query was sent that last confirmed the key, by performance.now() */
   confirmedAt: number;
-  /** Whether a request has used it since the last check began */
+  /** Whether a request has used the key since the last check began */
   isInUse: boolean;
 }
 
@@ -27,13 +27,13 @@ interface KnownKey {
 const NEVER = Number.NEGATIVE_INFINITY;
 
 /**
- * The keys that were found, by the usual form of their header. Once a second it asks which of those in use have changed, so
- * that they stay trusted, and no request waits for a query.
+ * The keys that were found, by the usual form of their header. Once a second a query asks which keys in use have changed,
+ * so that they stay trusted, and no request waits for a lookup.
  */
 export function createKnownKeys(store: Pick<KeyStore, 'findChanged'>) {
-  // With `max` in place of sizes, the cache would allocate memory for all keys now.
+  // With `max` instead of sizes, the cache would allocate memory for all keys now.
   const entries = new LRUCache<string, KnownKey>({ maxSize: MAX_KEYS, sizeCalculation: () => 1 });
-  /** What requests have used since the last check began */
+  /** The keys that requests have used since the last check began */
   let inUse: KnownKey[] = [];
   const use = (entry: KnownKey) => {
     if (!entry.isInUse) inUse.push(entry);
@@ -50,7 +50,7 @@ export function createKnownKeys(store: Pick<KeyStore, 'findChanged'>) {
       const changed = new Set(await store.findChanged(checked.map(({ apiKey }) => apiKey)));
       for (const entry of checked) {
         if (changed.has(entry.apiKey.id)) entry.confirmedAt = NEVER;
-        // One that was distrusted meanwhile stays so.
+        // A key that was distrusted meanwhile stays distrusted.
         else if (entry.confirmedAt !== NEVER) entry.confirmedAt = askedAt;
       }
     }
@@ -80,7 +80,7 @@ export function createKnownKeys(store: Pick<KeyStore, 'findChanged'>) {
       return use(entry);
     },
     delete: (header: string) => void entries.delete(header),
-    /** Lets a key be looked up again: its row has changed. */
+    /** Lets a key be looked up again, because its row has changed. */
     distrust(id: string): void {
       for (const entry of entries.values()) if (entry.apiKey.id === id) entry.confirmedAt = NEVER;
     },

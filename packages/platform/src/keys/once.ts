@@ -7,10 +7,11 @@ import { isActive, type KeyStore, type NewKey } from './store.js';
 const PRIMARY_KEY = 'api_keys_pkey';
 
 /**
- * Issues a key unless its owner has one of this name in use, which is returned without `key`, as nobody knows it any more.
+ * Issues a key unless its owner has a key of this name in use. That one is returned without `key`, which nobody knows any
+ * more.
  *
- * The id is a hash of owner, name and how many such ids have been used up, so that of several calls at once the primary key
- * lets one insert its row, and the others find that.
+ * The id is a hash of owner, name and how many such ids have been used up. So of several simultaneous calls, the primary
+ * key lets one insert its row, and the others find that row.
  */
 export async function createOnce(
   store: Pick<KeyStore, 'findByOwner' | 'create'>,

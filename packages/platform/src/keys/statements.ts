@@ -42,20 +42,20 @@ export interface ListedRow extends KeyRow {
 export const KEY_STATES = ['active', 'banned', 'expired', 'revoked'] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
-/** What a key has to fit to be listed. */
+/** The conditions that listed keys meet. */
 export interface KeyFilter {
   readonly owner?: string | undefined;
   readonly plan?: Plan | undefined;
   /** At the moment `at` */
   readonly state?: KeyState | undefined;
   readonly at?: Date | undefined;
-  /** It was neither used nor created since */
+  /** The key was neither used nor created since */
   readonly unusedSince?: Date | undefined;
-  /** The key that it comes after, oldest first */
+  /** The previous key of the list, oldest first */
   readonly after?: { readonly createdAt: Date; readonly id: string } | undefined;
 }
 
-/** The key of a row, without what the row has besides. */
+/** The key of a row, without the row's other columns. */
 export function toApiKey(row: KeyRow): ApiKey {
   return {
     id: row.id,
@@ -106,8 +106,8 @@ const fitsSql = (lastDay: string) => `
   AND ($6::timestamptz IS NULL OR (created_at, id) > ($6, $7::uuid))`;
 
 /**
- * A hash of all columns that are read here. It changes with any value, whether SQL has changed it, the database was
- * replaced by another, or a column has taken the name of another.
+ * A hash of all columns that are read here. It changes with any value, whether SQL has changed it, another database has
+ * replaced this one, or a column has taken the name of another.
  */
 const FINGERPRINT = `hash_record_extended(ROW(
   id, name, owner, hint, plan::text, per_minute, per_day, scopes, created_at, expires_at, previous_expires_at,
@@ -150,7 +150,7 @@ export function createStatements(inSchema: InSchema) {
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, coalesce($10::uuid, gen_random_uuid())) RETURNING ${COLUMNS}`,
     update,
     revoke: update('revoked_at = coalesce(revoked_at, $2)'),
-    // Rows that it has locked are as they are now, so that of two rotations at once the second sees the first.
+    // The statement sees locked rows as they are now, so that of two simultaneous rotations the second sees the first.
     rotate: `
       WITH locked AS MATERIALIZED (
         SELECT previous_expires_at > now() AS is_overlapping FROM ${keys} WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE

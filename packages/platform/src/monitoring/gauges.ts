@@ -7,7 +7,7 @@ import type { Limiter } from '@animal-store/limits';
 import { Gauge, type Registry } from 'prom-client';
 import { createCachedCheck } from './probes.js';
 
-/** How many keys there are by plan, without those that are revoked. Plans without any are left out. */
+/** How many keys there are by plan, without revoked keys. Plans without keys are left out. */
 type KeyCounts = ReadonlyMap<Plan, number>;
 
 /** What the gauges read */
@@ -19,7 +19,7 @@ export interface GaugeSources {
   readonly checkReadiness: () => Promise<string | undefined>;
   /** Connections to the database, or queries that wait for one */
   readonly countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') => number;
-  /** Those that are banned now, and those that expire within seven days. May fail with a database error */
+  /** The keys that are banned now, and the keys that expire soon. May fail with a database error */
   readonly countKeys: () => Promise<{ readonly banned: KeyCounts; readonly expiring: KeyCounts }>;
   readonly usage: {
     /** How many counts are not stored yet */

@@ -25,7 +25,7 @@ export interface RequestReport {
   /** The status of the response, or of the error in it if a call failed; 499 if the client reset its connection before */
   readonly status: number;
   readonly seconds: number;
-  /** Whether its error is one that the client asked for */
+  /** Whether the client asked for the error */
   readonly isRehearsed: boolean;
 }
 
@@ -72,7 +72,7 @@ function createDecisionCounter(registry: Registry, limiter: Limiter) {
     labelNames: ['outcome', 'store', 'plan'],
     registers: [registry],
   });
-  // Series start at 0, because Prometheus does not see the first increment of one that starts at 1.
+  // Series start at 0, because Prometheus does not see the first increment of a series that starts at 1.
   for (const store of ['memory', 'redis', 'degraded']) {
     for (const plan of [...PLAN_NAMES, ANONYMOUS]) {
       for (const outcome of ['admitted', 'rate_limit_exceeded', 'api_key_banned']) {

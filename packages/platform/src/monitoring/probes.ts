@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { StandbyError } from '../connections/standby.js';
 import { READINESS_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
 
-/** Longer than any answer takes; it ends connections that send no request. */
+/** Longer than any response takes. Ends connections that send no request. */
 const REQUEST_TIMEOUT_MS = 10_000;
 /** How long a successful check stays valid. */
 const READINESS_TTL_MS = 1_000;
@@ -31,7 +31,7 @@ interface Readiness {
   readonly database?: 'ok' | 'unavailable' | 'standby';
   /** Where limits are counted */
   readonly limits?: string;
-  /** What is wrong, and does not keep the service from serving */
+  /** A problem that does not keep the service from serving */
   readonly warning?: string;
 }
 
@@ -92,8 +92,9 @@ export function buildProbeServer(probes: Probes, log: FastifyBaseLogger): Fastif
 }
 
 /**
- * Shares one check among any number of probes, whatever the database does: one runs at a time, for READINESS_TIMEOUT_MS
- * at most, and its result is valid for a second. A failure is not, so that the first probe after a recovery sees it.
+ * Shares one check among any number of probes, whatever the database does. One runs at a time, for READINESS_TIMEOUT_MS
+ * at most. A success is valid for READINESS_TTL_MS. A failure is not kept, so that the first probe after a recovery sees
+ * the recovery.
  *
  * @param now a monotonic clock, in milliseconds
  */

@@ -13,7 +13,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The code of the response's Error object, for the log */
     errorCode: string | undefined;
-    /** Why the database could not serve it, for the operator */
+    /** Why the database could not serve the request, for the operator */
     errorReason: string | undefined;
     /** The status of an error that travels in a response with another one, as the result of a call */
     errorStatus: number | undefined;
@@ -21,7 +21,7 @@ declare module 'fastify' {
     traceparent: string | undefined;
     /** The protocol that was called; undefined outside of all */
     apiProtocol?: Protocol;
-    /** Of the span that a subscriber of `animal-store.request` has begun, as the log names them */
+    /** The ids of the span that a subscriber of `animal-store.request` has begun, as the log names them */
     traceIds: { readonly trace_id: string; readonly span_id: string } | undefined;
   }
 }
@@ -37,7 +37,7 @@ interface RequestTrace {
   readonly request: FastifyRequest;
   /** By performance.now() */
   readonly receivedAt: number;
-  /** The names of the known operations that it calls, one for each call of a batch */
+  /** The names of the known operations called, one for each call of a batch */
   readonly calls: readonly string[];
   /** Texts that the client chose, as the log shows them: without keys, and shortened */
   readonly texts: RequestTexts;
@@ -46,8 +46,8 @@ interface RequestTrace {
 }
 
 /**
- * For tracing: from the arrival of a request to the end of its response, without those of machines that poll. What happens
- * up to the handler runs in the stores that are bound to its `start`. Nothing is published without subscribers.
+ * Traces each request, except probes, from its arrival to the end of its response. Everything up to the handler runs in
+ * the stores that are bound to `start`. Nothing is published without subscribers.
  */
 const requestChannel = tracingChannel<unknown, RequestTrace>(`${IDENTITY.name}.request`);
 
@@ -90,7 +90,8 @@ export function reportRequests(
       if (trace !== undefined) requestChannel.asyncEnd.publish(Object.assign(trace, { report }));
       logRequest(request, report, names);
     };
-    // The client has left while its request waited in the queue. A response behind others on its connection does not close.
+    // The client has left while its request waited in the queue. A response behind others on the connection then does not
+    // close.
     if (reply.raw.closed || request.raw.destroyed) return finish();
     // Fastify's onResponse hook does not run when the client leaves; a response always closes, and once.
     reply.raw.on('close', finish);
@@ -107,11 +108,11 @@ export function identify(request: FastifyRequest): object {
   const traceIds = request.traceIds ?? readTraceIds(headers.traceparent ?? traceparent);
   return {
     reqId: id,
-    // Never what a client sent
+    // Never a text that the client sent
     route: routeOptions.config.pattern ?? 'unknown',
     address: addressId,
-    // OpenTelemetry's instrumentation of pino gives it the same name, so that a line has one field for the trace with and
-    // without that instrumentation. Undefined would replace the one that it adds.
+    // OpenTelemetry's instrumentation of pino uses the same names, so that a line has one field for the trace with and
+    // without it. Undefined would replace the field that the instrumentation adds.
     ...traceIds,
   };
 }
@@ -132,7 +133,7 @@ function readTraceIds(traceparent: string | string[] | undefined): object | unde
   return trace_id === undefined ? undefined : { trace_id };
 }
 
-/** Of what a client makes up, this much is logged: enough to recognise it, too little to fill the log. */
+/** How much is logged of a text that a client makes up: enough to recognise it, too little to fill the log. */
 const MAX_TEXT_LENGTH = 200;
 
 function readTexts({ url, headers }: FastifyRequest): RequestTexts {
@@ -150,8 +151,8 @@ function readUnknownPath({ url, routeOptions, is404 }: FastifyRequest): string |
 }
 
 /**
- * Letters, digits and `-._~` need no escape, and mean the same with one (RFC 3986, section 2.3). It would hide a key from
- * whatever takes keys out.
+ * Letters, digits and `-._~` need no escape, and mean the same with one (RFC 3986, section 2.3). An escape would keep a
+ * key from being found and replaced.
  */
 function normalise(path: string): string {
   return path.replaceAll(/%[2-7][\dA-F]/gi, (escaped) => {
@@ -165,7 +166,7 @@ function shorten(text: string | undefined): string | undefined {
   return text === undefined ? undefined : redactKeys(text).slice(0, MAX_TEXT_LENGTH);
 }
 
-/** What the line of a request has besides what every line of it has */
+/** What the line of a request has, besides the fields of all its lines */
 interface RequestLine {
   keyId?: string | undefined;
   keyName?: string | undefined;
@@ -188,10 +189,10 @@ function logRequest(
   names: readonly string[],
 ): void {
   const { isProbe = false } = request.routeOptions.config;
-  // Outside of the protocols, and of a client that left early, there is no admission.
+  // A request outside of the protocols, or whose client left early, has no admission.
   const apiKey = request.admission?.apiKey;
   const level = status >= 500 && !isRehearsed ? 'warn' : isProbe && status < 400 ? 'debug' : 'info';
-  // Set one by one: copied from another object, they would take pino a third longer.
+  // Fields are set one by one: copied from another object, they would take pino a third longer.
   const line: RequestLine = identify(request);
   line.keyId = apiKey?.id;
   line.keyName = apiKey?.name;

@@ -5,7 +5,7 @@ import { type Counts, DAY_MS, type NewUsage, toDay, type UsageStore } from './st
 export const FLUSH_INTERVAL_MS = 24_000;
 /** The most counts of key, day and operation held at once, about 10 MB. Beyond that, new ones are dropped. */
 const MAX_COUNTS = 100_000;
-/** The most counts that one statement adds: few enough to hold other nodes up for milliseconds only. */
+/** The most counts that one statement adds: few enough to delay other nodes by milliseconds only. */
 const MAX_ROWS_PER_STATEMENT = 1_000;
 
 /** The operation of a denied request whose headers do not name one; its body was not read. */
@@ -13,7 +13,7 @@ export const UNNAMED_CALL = 'mcp';
 
 export interface UsageOptions {
   readonly store: Pick<UsageStore, 'add'>;
-  /** The names that are counted: clients can make up any others. */
+  /** The names that are counted, because clients can make up others. */
   readonly operations: readonly string[];
   /** Unix milliseconds */
   readonly now: () => number;
@@ -22,7 +22,7 @@ export interface UsageOptions {
 }
 
 /**
- * Counts the calls of each key in memory, and adds them to what is stored within 30 seconds.
+ * Counts the calls of each key in memory, and adds them to the stored counts within half a minute.
  *
  * Counts that could not be stored are put back. So a count is added twice if the response to its COMMIT is lost, and a
  * killed process loses what it has counted since its last flush. Usage is indicative; limits are counted elsewhere, and
@@ -30,7 +30,7 @@ export interface UsageOptions {
  */
 export class UsageCounter {
   readonly #options: UsageOptions;
-  /** Of each key, by `day operation`, the day since 1970-01-01 */
+  /** The counts of each key by `day operation`, with the day since 1970-01-01 */
   readonly #counts = new Map<string, Map<string, Counts>>();
   #dropped = 0;
   #mostlyDenied = 0;
@@ -49,7 +49,7 @@ export class UsageCounter {
     return this.#dropped;
   }
 
-  /** Of how many keys this process denied more than half of the requests between its last two flushes */
+  /** For how many keys this process denied more than half of the requests between its last two flushes */
   get mostlyDenied(): number {
     return this.#mostlyDenied;
   }
@@ -133,8 +133,8 @@ export class UsageCounter {
 }
 
 /**
- * Flushes at intervals. The first is shortened at random, so that nodes that start together do not make each other wait.
- * Returns a function that stops it and waits for the flush in progress.
+ * Flushes at intervals. The first interval is shortened at random, so that nodes that start together do not make each
+ * other wait. Returns a function that stops it and waits for the flush in progress.
  */
 export function flushRegularly(usage: UsageCounter): () => Promise<void> {
   let nextMs = Math.random() * FLUSH_INTERVAL_MS;

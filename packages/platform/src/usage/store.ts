@@ -18,12 +18,12 @@ export interface Usage extends Readonly<Counts> {
   readonly operation: string;
 }
 
-/** `day` is the last one on which the key called the operation. */
+/** `day` is the last day on which the key called the operation. */
 export interface KeyUsage extends Usage {
   readonly id: string;
   readonly name: string;
   readonly owner: string | null;
-  /** Of several days, how many requests there were on each of the last 30, admitted and denied */
+  /** For several days, how many requests there were on each of the last SHOWN_DAYS, admitted and denied */
   readonly byDay?: Readonly<Record<string, number>>;
 }
 
@@ -89,14 +89,14 @@ export function createUsageStore({
           : pool.query<{ day: string }>(sql.findDaysOfKeys, [from, to, ids]);
       return (await found).rows.map(({ day }) => day);
     },
-    /** The calls on one day by key and operation, of these keys or of all: all days at once may not fit into the memory. */
+    /** The calls on one day by key and operation, of these keys or of all. All days at once may not fit into memory. */
     async readKeysOnDay(day: string, ids?: readonly string[]) {
       const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeysOnDay, [day, ids]);
       return withNumbers(rows);
     },
     /**
      * Deletes what is older than a number of days by the clock of the database, today included. The last counts of a key
-     * stay until it is used again: they say when that was.
+     * stay until it is used again, because they say when it was last used.
      */
     deleteExpired: async (days: number) => writes.pool.query(sql.deleteExpired, [days]),
   };
