@@ -296,11 +296,11 @@ test('a name in .env that is no variable of the service is named, by the service
   const [line] = await service.until(/^\{.*PROT in .*$/m);
   expect(JSON.parse(line)).toMatchObject({
     level: 40,
-    msg: expect.stringMatching(/^PROT in \S+\.env is no variable/),
+    msg: expect.stringMatching(/^PROT in \S+\.env is not a variable/),
   });
   await untilListening(service);
-  expect(service.output().match(/is no variable of/g)).toHaveLength(1);
+  expect(service.output().match(/is not a variable of/g)).toHaveLength(1);
   const command = run('cli', ['seed'], {}, folder);
   expect(await command.ended).toBe(0);
-  expect(command.output()).toMatch(/^PROT in \S+\.env is no variable of the service: [^\n]*\nThe sample/);
+  expect(command.output()).toMatch(/^PROT in \S+\.env is not a variable of the service: [^\n]*\nThe sample/);
 });

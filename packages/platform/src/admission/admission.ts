@@ -14,9 +14,9 @@ import { findHttpError, findMediaTypeError } from './request-checks.js';
 /** For a route without `readTarget`, such as that of @fastify/cors, and for a path without a route. */
 const UNKNOWN_TARGET: RequestTarget = { calls: [], cost: 1, error: new ApiError('not_found') };
 
-/** What admission finds out about a request. */
+/** What admission finds about a request. */
 interface Admission {
-  /** What the request asks for, as its headers say; where only the body says it, known once that is read */
+  /** What the request asks for, by its headers; if only the body says it, known once the body is read */
   target: RequestTarget;
   /** The key that the request was admitted with */
   apiKey: ApiKey | undefined;
@@ -34,7 +34,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** What a request to this route asks for; every route of the protocols has it */
     readTarget?: (request: FastifyRequest) => RequestTarget;
-    /** What the body asks for; undefined if the headers have said it already, or the body names no operation */
+    /** What the body asks for; undefined if the headers have already said so, or the body names no operation */
     readBodyTarget?: (request: FastifyRequest) => RequestTarget | undefined;
   }
   interface FastifyRequest {
@@ -45,14 +45,14 @@ declare module 'fastify' {
 
 export interface AdmissionOptions extends Omit<ChargeOptions, 'metrics'>, AnnounceOptions {
   readonly authenticator: Authenticator;
-  /** Whether clients may ask for errors in order to see how they cope with them: with test keys only */
+  /** Whether clients with test keys may rehearse errors */
   readonly canRehearse: boolean;
 }
 
 export interface ProtocolOptions extends AdmissionOptions, ChargeOptions, CorsOptions {
   readonly protocol: Protocol;
   /**
-   * Whether an Origin that CORS does not allow is an error. Default: false, and browsers keep the response from their
+   * Whether an Origin that CORS does not allow is an error. Default: false, and browsers withhold the response from
    * scripts
    */
   readonly refusesOrigins?: boolean;
@@ -66,9 +66,9 @@ export function readTarget(request: FastifyRequest): RequestTarget {
 }
 
 /**
- * Admits requests to a protocol. The checks run in the order that the contract specifies: route (404, 405), key, ban and
- * limits, load of the process, scope, media type. They read only the request line and the headers, and run before anything
- * else. Where only the body names the operation, `chargeRest` takes the rest of its cost once the body has been read.
+ * Admits requests to a protocol. The checks run in a fixed order: route (404, 405), key, ban and limits, load of the
+ * process, scope, media type. They read only the request line and the headers, and run before anything else. Where only
+ * the body names the operation, `chargeRest` takes the rest of its cost once the body has been read.
  *
  * The error is determined first and thrown last, so that its response also carries the limit and CORS headers.
  */
@@ -115,7 +115,7 @@ async function findAdmissionError(
   const { target } = admission;
   const { cost, scope, freeForKey } = target;
   if (target.error?.code !== 'not_found' && isPreflight(request, options)) {
-    // A browser sends it without the key, and by itself.
+    // A browser sends a preflight by itself, without the key.
     reply.headers(limitHeaders(await options.limiter.read(toAddress(request, options), cost)));
     return target.error;
   }
@@ -140,7 +140,7 @@ async function findAdmissionError(
   if ('rejected' in found) return found.rejected;
   const retrySeconds = options.overload.check(request.raw.queuedMs);
   if (retrySeconds !== undefined) return overloaded(retrySeconds);
-  // A key without the scope learns nothing about the input. Procedures check it, too, for the calls of batches.
+  // A key without the scope learns nothing about the input. Procedures check the scope, too, for calls of batches.
   const scopeError = scope && findScopeError(found.apiKey, scope);
   if (scopeError !== undefined) return scopeError;
   const mediaTypeError = findMediaTypeError(request);
@@ -149,13 +149,13 @@ async function findAdmissionError(
   return rehearse(request, result.binding.resetSeconds);
 }
 
-/** The 404 or 405 of a request that no operation serves, whoever sent it. */
+/** The 404 or 405 of a request that no operation serves, whatever its key. */
 function findRouteError(request: FastifyRequest, options: ProtocolOptions): ApiError | undefined {
   const originError = options.refusesOrigins ? findOriginError(request, options) : undefined;
   return findHttpError(request) ?? request.admission.target.error ?? originError;
 }
 
-/** Without waiting if the key is in the cache. */
+/** Does not wait if the key is in the cache. */
 function authenticate(request: FastifyRequest, options: ProtocolOptions) {
   const { authenticator, limiter } = options;
   const { headers, admission } = request;

@@ -1,11 +1,11 @@
 import type { RateLimitResult } from '@animal-store/limits';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { EXPIRY_NOTICE_DAYS } from '../contract/bounds.js';
 import { deprecationHeaders } from '../contract/deprecation.js';
 import type { ErrorCode } from '../errors/api-error.js';
 import type { ApiKey } from '../keys/api-key.js';
 
-/** For how long before its expiry a key's responses announce it. */
-const EXPIRY_NOTICE_MS = 30 * 86_400_000;
+const EXPIRY_NOTICE_MS = EXPIRY_NOTICE_DAYS * 86_400_000;
 /** Responses with one of these codes name no operation, and so lack the headers of a deprecation. */
 const CODES_OF_MISSING: ReadonlySet<ErrorCode | undefined> = new Set([
   'method_not_allowed',
@@ -42,7 +42,7 @@ export interface AnnounceOptions {
   readonly now: () => number;
 }
 
-/** Says that what the request asks for is deprecated, if it is. */
+/** Says that the requested operation is deprecated, if it is. */
 export function announceDeprecation(
   { admission: { target, error, rehearsal } }: FastifyRequest,
   reply: FastifyReply,

@@ -8,7 +8,7 @@ import type { Metrics } from '../monitoring/metrics.js';
 import type { FreeForKey, KeyLimit } from '../operations/builder.js';
 import { UNNAMED_CALL, type UsageCounter } from '../usage/counter.js';
 
-/** The most whole days that a timer of 2^31 milliseconds can wait, which is the longest in JavaScript and elsewhere. */
+/** The most whole days that a timer can wait: in JavaScript and elsewhere, it is limited to 2^31 milliseconds. */
 const MAX_RETRY_AFTER_SECONDS = 24 * 86_400;
 
 export interface LimitCheckOptions {
@@ -50,8 +50,8 @@ export async function charge(
 }
 
 /**
- * For a request whose operation only the body names. It has counted as one request so far; this takes the rest of its cost,
- * and counts the usage. The one stays counted if the rest is denied.
+ * Takes the rest of the cost of a request whose operation only its body names, and counts the usage. The request has
+ * already counted as one, and still does if the rest is denied.
  *
  * @returns undefined if there is no rest
  */
@@ -95,7 +95,7 @@ export interface LimitedRequest {
   readonly address: () => Subject;
   /** 1, or the number of calls of a batch */
   readonly cost: number;
-  /** Undefined for what costs the key something */
+  /** Undefined for requests that cost the key something */
   readonly freeForKey: FreeForKey | undefined;
   /** Whether a denial counts towards a ban */
   readonly countsTowardsBan: boolean;
@@ -105,7 +105,7 @@ export interface LimitCheck {
   readonly result: RateLimitResult;
   /** Until when the key is banned, in Unix milliseconds; undefined if it is not */
   readonly bannedUntil?: number | undefined;
-  /** Why it is denied */
+  /** Why the request is denied */
   readonly error?: ApiError;
 }
 
@@ -116,24 +116,24 @@ export async function checkLimits(
 ): Promise<LimitCheck> {
   const { apiKey, address, cost, countsTowardsBan } = request;
   const subject = apiKey === undefined ? address() : toSubject(apiKey, limitsPer);
-  // Its free requests and its denials are the key's own, whoever shares its limits.
+  // Free requests and denials count for each key alone, even if keys share limits.
   const own = apiKey === undefined ? subject : toSubject(apiKey, 'key');
   const bannedUntil = apiKey && bans.bannedUntil(apiKey);
   if (apiKey !== undefined && request.freeForKey === 'always')
     return { result: await limiter.read(subject, cost), bannedUntil };
   if (apiKey !== undefined && request.freeForKey === 'windowed') {
-    // The window of free requests, which is the key's own. It allows as many as an address without a key has.
+    // The key's own window of free requests, which allows as many as an address without a key has.
     const free = { ...own, id: `free:${own.id}`, limits: address().limits };
     const [ofFree, ofKey] = await Promise.all([limiter.consume(free, cost), limiter.read(subject, cost)]);
     if (ofFree.isAllowed) return { result: ofKey, bannedUntil };
     return { result: ofFree, error: toDenial(ofFree) };
   }
   if (apiKey !== undefined && bannedUntil !== undefined) {
-    // Another node may have begun the ban. Denials from before it must not lead to a second one if it is lifted at once.
+    // Another node may have begun the ban. Denials from before the ban must not lead to another if it is lifted at once.
     limiter.resetDenied(own);
     const result = await limiter.read(subject, cost);
     await endOfTick();
-    // The later end of the two: a ban may end before the window that would then deny the same request.
+    // Whichever ends later: when a ban ends, the window may still be full.
     const banSeconds = Math.min(Math.ceil((bannedUntil - now()) / 1000), MAX_RETRY_AFTER_SECONDS);
     const seconds = Math.max(banSeconds, result.retryAfterSeconds ?? 1);
     return { result, bannedUntil, error: tooManyRequests('api_key_banned', seconds) };
@@ -153,21 +153,21 @@ function toDenial({ retryAfterSeconds }: RateLimitResult): ApiError {
 }
 
 /**
- * Whom a request of a key counts against. Keys that share a count are each held to the limits of their own plan: what one has
- * used is gone for the others.
+ * The subject that a request of a key counts against. Keys that share a count are each held to the limits of their own plan,
+ * and the requests of one count for all.
  */
 export function toSubject(apiKey: ApiKey, limitsPer: LimitsPer): Subject {
   const { id, owner } = apiKey;
   const isShared = limitsPer === 'owner' && owner !== null;
-  // A cluster of Redis would take braces for a hash tag.
+  // A Redis Cluster would take braces for a hash tag.
   return { kind: 'key', id: isShared ? `owner:${encodeURIComponent(owner)}` : id, limits: limitsOf(apiKey) };
 }
 
 let tick: Promise<void> | undefined;
 
 /**
- * Resolves at the end of this event-loop tick. The denials that are known by then are written one after the other, which
- * halves the cost of each (62 → 32 µs of CPU), although each is a write of its own.
+ * Resolves at the end of this event-loop tick. Writing the denials of a tick one after the other halves the cost of each
+ * (62 → 32 µs of CPU), although each is a write of its own.
  */
 function endOfTick(): Promise<void> {
   tick ??= new Promise((resolve) => {

@@ -2,14 +2,14 @@ import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
 
-/** How long a browser may cache a preflight. No browser caches one for more than two hours. */
+/** How long a browser may cache a preflight. No browser caches one for longer. */
 const MAX_AGE_SECONDS = 7_200;
 
 /** The origins on this machine, whatever their port. RFC 6761 reserves `localhost` with all its subdomains. */
 const LOCALHOST = /^https?:\/\/(?:(?:[\w-]+\.)*localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 export interface CorsOptions {
-  /** Whose scripts may call the service; `localhost` stands for every origin on localhost */
+  /** The origins whose scripts may call the service; `localhost` stands for every origin on localhost */
   readonly corsOrigins: readonly string[] | 'localhost';
   /** Methods of the operations behind this protocol. */
   readonly corsMethods: readonly string[];
@@ -29,12 +29,12 @@ export async function registerCors(
   if (corsOrigins.length === 0) return;
   const methods = [...new Set(corsMethods.flatMap((each) => (each === 'GET' ? ['GET', 'HEAD'] : each)))];
   const options = { methods, exposedHeaders, maxAge: MAX_AGE_SECONDS };
-  // A list of origins as the plugin's own option would answer every preflight with a 204, of other origins and of
-  // unknown paths, too.
+  // With a list of origins as its option, the plugin would answer every preflight with a 204, even of other origins and
+  // unknown paths.
   const delegator = async (request: FastifyRequest): Promise<FastifyCorsOptions> => {
     const { admission, headers, routeOptions } = request;
     const { origin } = headers;
-    // Without a prefix, the plugin's own route has the paths of everything else, too.
+    // Without a prefix, the plugin's own route matches every other path, too.
     const isElsewhere = routeOptions.url === '*';
     if (origin === undefined || isElsewhere || !isAllowed(corsOrigins, origin)) return { origin: false };
     const error = admission?.error;
@@ -45,7 +45,7 @@ export async function registerCors(
   await app.register(cors, { delegator });
 }
 
-/** Why a request is refused for its Origin, by protocols that refuse instead of letting the browser do so. */
+/** Why a request is refused for its Origin, by protocols that do not leave this to the browser. */
 export function findOriginError(
   { headers: { origin } }: FastifyRequest,
   { corsOrigins }: Pick<CorsOptions, 'corsOrigins'>,
@@ -55,8 +55,8 @@ export function findOriginError(
 }
 
 /**
- * Whether a browser asks if a script of an allowed origin may send a request, which costs nothing. It names a method: the
- * plugin would refuse an empty name in words of its own.
+ * Whether the request is a preflight of an allowed origin, which costs nothing. A preflight names a method; the plugin
+ * would refuse an empty name in words of its own.
  */
 export function isPreflight(
   { method, headers }: FastifyRequest,

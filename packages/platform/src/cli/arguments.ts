@@ -8,17 +8,17 @@ import { completeId } from '../keys/store.js';
 /** The plans whose keys have limits of their own */
 export const CUSTOM_PLANS: readonly Plan[] = PLAN_NAMES.filter((plan) => PLANS[plan] === undefined);
 const PLANS_WITH_LIMITS = PLAN_NAMES.filter((plan) => PLANS[plan] !== undefined);
-/** A plan with limits for the examples of help: the nth, or where there are fewer the last */
+/** A plan with limits for the examples in help: the nth, or the last if there are fewer */
 export const planExample = (n: number): Plan | undefined => PLANS_WITH_LIMITS[n] ?? PLANS_WITH_LIMITS.at(-1);
 const DURATION_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const MAX_DURATION_MS = 36_525 * 86_400_000;
-/** Of every ban, with a day's room for another clock */
+/** The latest end of a ban, a day before the database's bound, in case clocks differ */
 const BANS_END = new Date('2099-12-31T00:00:00Z');
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
-/** As in git: a shorter prefix is more likely to be a slip. */
+/** As in git, because a shorter prefix is more likely to be a slip. */
 const MIN_ID_PREFIX_CHARACTERS = 4;
 export const HINT_EXAMPLE = toHint(`${LIVE_PREFIX}R7kQ2mXw9v`);
-/** What follows is no part of a key: the list shows it to mean the rest. */
+/** The mark that the list puts in place of the rest of a key, of which it is no part. */
 const ELLIPSIS = /(?:…|\.\.\.)$/;
 
 const invalid =
@@ -26,7 +26,7 @@ const invalid =
   ({ input }: { readonly input?: unknown }) =>
     input === undefined ? 'is required' : problem;
 
-/** A text that becomes what the parser returns. @param value what help calls it */
+/** A text that becomes the parser's result. @param value its name in help */
 const parsed = <T>(parse: (text: string) => T, value?: string) =>
   z
     .string({ error: invalid('must be a string or a number') })
@@ -40,7 +40,7 @@ const parsed = <T>(parse: (text: string) => T, value?: string) =>
     })
     .meta({ value });
 
-/** Not for programs: another form of the output, or what only the owner of the tables may do. */
+/** Not for programs: changes the form of the output, or needs the owner of the tables. */
 export const forTerminals = <Type extends z.ZodType>(type: Type): Type => type.meta({ isForTerminals: true });
 
 /** True or left out */
@@ -60,14 +60,14 @@ export const planMembers: {
   plan: z
     .enum(PLAN_NAMES, { error: invalid(`is one of ${PLAN_NAMES.join(', ')}`) })
     .meta({ value: '<plan>' })
-    .describe('the plan that sets its limits'),
+    .describe('the plan that sets the limits'),
   perMinute: limit().describe(`requests per minute: for ${CUSTOM_PLANS}, which requires it`),
   perDay: limit().describe(`requests per day: for ${CUSTOM_PLANS}, which requires it`),
 };
 
 type PlanMembers = z.output<z.ZodObject<typeof planMembers>>;
 
-/** A plan without limits of its own needs both; the others take neither. */
+/** A plan without limits needs both members; other plans take neither. */
 export function fitsPlan({ plan, perMinute, perDay }: PlanMembers): boolean {
   const isCustom = CUSTOM_PLANS.includes(plan);
   return isCustom === (perMinute !== undefined) && isCustom === (perDay !== undefined);
@@ -79,7 +79,7 @@ export const parseName = (text: string) => parseText('A name', text);
 
 export const parseOwner = (text: string) => parseText('An owner', text);
 
-/** Half of a surrogate pair is refused, too: the database would store any as the same character. */
+/** Half of a surrogate pair is refused, too, because the database would store each as the same character. */
 function parseText(noun: string, text: string): string {
   const trimmed = text.trim();
   if (trimmed !== '' && [...trimmed].length <= 200 && !/[\p{Cc}\p{Cs}]/u.test(trimmed)) return trimmed;
@@ -99,7 +99,7 @@ function parseEnd(text: string): Date {
   return new Date(Date.now() + parseDuration(text) * 1000);
 }
 
-/** How long a ban lasts, in seconds. The database has none that ends later. */
+/** How long a ban lasts, in seconds. The database refuses bans that end later. */
 function parseBan(text: string): number {
   if (parseEnd(text) < BANS_END) return parseDuration(text);
   throw new Error('A ban ends before 2100: to end a key for good, revoke it.');
@@ -113,7 +113,7 @@ function parseDay(text: string): string {
   throw new Error('A day looks like 2026-01-31.');
 }
 
-/** The same for one that has begun, in UTC. */
+/** A day of the calendar that has begun, in UTC. */
 function parsePastDay(text: string): string {
   if (Date.parse(parseDay(text)) <= Date.now()) return text;
   throw new Error('That day is in the future.');
@@ -127,7 +127,7 @@ function parseScopes(text: string): Scope[] {
   return SCOPES.filter((scope) => names.includes(scope));
 }
 
-/** Its error is commander's, because other commands than those on keys have such options, too. */
+/** The error is commander's, because commands other than those on keys have such options, too. */
 export function parseNumber(noun: string, max: number): (text: string) => number {
   return (text) => {
     const number = Number(text);
@@ -136,7 +136,7 @@ export function parseNumber(noun: string, max: number): (text: string) => number
   };
 }
 
-/** Whether it is an id and not only the beginning of one. */
+/** Whether a text is a complete id, and not only the beginning of one. */
 export function isCompleteId(text: string): boolean {
   return UUID.test(text);
 }
@@ -149,15 +149,15 @@ export function parseId(text: string): string {
   );
 }
 
-/** The same, or the first characters of a key, as many as are stored. More of a key is not for an argument. */
+/** An id or the beginning of one, or the stored first characters of a key. More of a key does not belong in an argument. */
 function parseIdOrHint(text: string): string {
   const hint = text.replace(ELLIPSIS, '');
   if (!isHint(hint)) return parseId(text);
   if (hint.length === HINT_EXAMPLE.length) return hint;
-  throw new Error(`Of a key, the first ${HINT_EXAMPLE.length} characters are needed.`);
+  throw new Error(`The first ${HINT_EXAMPLE.length} characters of a key are needed.`);
 }
 
-/** Whether it is the beginning of a key. No id starts like one. */
+/** Whether a text is the beginning of a key. No id starts like a key. */
 export function isHint(text: string): boolean {
   return text.startsWith(LIVE_PREFIX) || text.startsWith(TEST_PREFIX);
 }
@@ -174,4 +174,4 @@ export const pastDay = parsed(parsePastDay, '<day>');
 export const scopes: z.ZodType<Scope[]> = z
   .preprocess(splitScopes, parsed(parseScopes))
   .meta({ value: '<scopes>' })
-  .describe(`what it may do: a list of ${SCOPES.join(',')}`);
+  .describe(`what the key may do: a list of ${SCOPES.join(',')}`);

@@ -1,20 +1,20 @@
 import { hostname, userInfo } from 'node:os';
 import { IDENTITY } from '@animal-store/definition/identity';
 
-/** PostgreSQL cuts a longer name off (NAMEDATALEN - 1). */
+/** PostgreSQL truncates a longer name (NAMEDATALEN - 1). */
 const MAX_NAME_BYTES = 63;
 
 /**
  * The application_name of a command's connections, which the history of keys and pg_stat_activity show: the command, and
- * the account and machine that run it, such as `animal-store keys revoke by alice@desk`. With sudo it is the account that
- * called sudo. PostgreSQL takes printable ASCII.
+ * the account and machine that run it, such as `animal-store keys revoke by alice@desk`. With sudo, this is the account
+ * that called sudo. PostgreSQL takes only printable ASCII.
  */
 export function describeCaller(command: string): string {
   const name = `${IDENTITY.name} ${command} by ${process.env.SUDO_USER || readAccount()}@${hostname()}`;
   return name.replaceAll(/[^ -~]/gu, '?').slice(0, MAX_NAME_BYTES);
 }
 
-/** An arbitrary user of a container has no name. */
+/** An arbitrary user id in a container has no name. */
 function readAccount(): string {
   try {
     return userInfo().username;

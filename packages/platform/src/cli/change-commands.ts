@@ -25,7 +25,7 @@ export const CHANGES: readonly KeyCommand[] = [
         .describe(
           'how long the old key keeps working, such as 24h (default: it ends at once). The old key of an earlier rotation ends in any case',
         ),
-      again: parse.flag('although the overlap of an earlier rotation lasts, whose old key then ends at once'),
+      again: parse.flag('even during the overlap of an earlier rotation, whose old key then ends at once'),
     }),
     async run({ store }, input) {
       const { apiKeys, isOne } = await selectKeys({ store }, input, 'rotated');
@@ -39,7 +39,7 @@ export const CHANGES: readonly KeyCommand[] = [
   }),
   defineCommand({
     name: 'revoke',
-    description: 'revoke a key, and the old one that it replaced',
+    description: 'revoke a key, and the old key that it replaced',
     examples: [ID, '--owner acme --yes'],
     input: selecting({}),
     run: (tools, input) =>
@@ -78,7 +78,7 @@ export const CHANGES: readonly KeyCommand[] = [
       .strictObject({
         ...ONE_KEY,
         owner: parse.owner.describe('a text to select keys by'),
-        none: parse.flag('that of nobody in particular'),
+        none: parse.flag('the key is that of nobody in particular'),
       })
       .refine(({ owner, none }) => none || owner !== undefined, {
         error: 'an owner is needed: {owner}, or {none}',
@@ -90,7 +90,7 @@ export const CHANGES: readonly KeyCommand[] = [
   }),
   defineCommand({
     name: 'ban',
-    description: 'deny all requests of a key for a time, in place of any ban that it has',
+    description: 'deny all requests of a key for a time, which replaces any other ban',
     examples: [`${ID} --for 8h`],
     input: z.strictObject({ ...ONE_KEY, for: parse.ban.describe('how long, such as 8h') }),
     run: (tools, input) =>
@@ -100,7 +100,7 @@ export const CHANGES: readonly KeyCommand[] = [
   }),
   defineCommand({
     name: 'unban',
-    description: 'lift the ban of a key, so that its next one is not doubled',
+    description: 'lift the ban of a key, so that its next ban is not doubled',
     examples: [ID],
     input: z.strictObject(ONE_KEY),
     run: (tools, input) =>
@@ -121,7 +121,7 @@ async function changeOne(
   return view.printKey(expectFound(apiKey.id, await change(apiKey)));
 }
 
-/** Says why nothing was rotated, if the keys are there. That an overlap lasts is by the clock of the database. */
+/** Says why nothing was rotated, if the keys exist. The clock of the database decides whether an overlap lasts. */
 async function refuseOverlapping(store: KeyTools['store'], ids: readonly string[]): Promise<void> {
   const found = await Promise.all(ids.map((id) => store.find(id)));
   const overlaps = found.flatMap((apiKey) =>
@@ -131,11 +131,11 @@ async function refuseOverlapping(store: KeyTools['store'], ids: readonly string[
   );
   if (overlaps.length > 0)
     throw new OperatorError(
-      `Nothing was changed: an earlier rotation has an overlap that lasts, of ${overlaps.join(', ')}. Wait for its end, or rotate with {again}, which ends the older key at once.`,
+      `Nothing was changed, because the overlap of an earlier rotation lasts: ${overlaps.join(', ')}. Wait until it ends, or rotate with {again}, which ends the older key at once.`,
     );
 }
 
-/** The same for one key, or for all of an owner. */
+/** Changes one key, or all keys of an owner. */
 async function changeSelected(
   tools: KeyTools,
   selection: Parameters<typeof selectKeys>[1],

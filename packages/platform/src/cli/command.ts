@@ -17,12 +17,12 @@ export interface KeyTools {
   readonly loadResources: () => Promise<readonly Resource[]>;
 }
 
-/** What a command says of a member of its input. */
+/** What a command says about a member of its input */
 interface MemberMeta {
   readonly description?: string;
-  /** What the option takes, such as `<plan>`; without one it is a switch */
+  /** What the option takes, such as `<plan>`; undefined for a switch */
   readonly value?: string;
-  /** Not for programs: another form of the output, or what only the owner of the tables may do */
+  /** Not for programs: changes the form of the output, or needs the owner of the tables */
   readonly isForTerminals?: boolean;
 }
 
@@ -32,7 +32,7 @@ type Input = z.ZodObject<Readonly<Record<string, z.ZodType>>>;
 export interface KeyCommand<Own extends Input = Input> {
   readonly name: string;
   readonly description: string;
-  /** What may follow its name */
+  /** What may follow the command's name */
   readonly examples: readonly string[];
   /** Its members are options on the command line (`perMinute` is --per-minute), and `id` is its argument. */
   readonly input: Own;
@@ -45,7 +45,7 @@ export function defineCommand<Own extends Input>(command: KeyCommand<Own>): KeyC
   return command as unknown as KeyCommand;
 }
 
-/** Adds a command with its argument and options to the command line; what it does is still missing. */
+/** Adds a command with its argument and options to the command line, without its action. */
 export function addKeyCommand(
   keys: Command,
   { name, description, input, quietConflicts }: KeyCommand,
@@ -66,7 +66,7 @@ export function addKeyCommand(
   return command.addOption(new Option('--json', 'print one line of JSON').conflicts('csv'));
 }
 
-/** The input of a command that was called on the command line. An invalid one ends the program as commander does. */
+/** The input of a command that was called on the command line. Invalid input ends the program as commander does. */
 export function readArguments(command: Command, { input }: KeyCommand): z.output<Input> {
   const { json: _json, quiet: _quiet, ...options } = command.opts();
   const [id] = command.args;
@@ -83,7 +83,7 @@ export function readArguments(command: Command, { input }: KeyCommand): z.output
 /** What the command line calls a member */
 export const toArgument = (member: string) => (member === 'id' ? 'id' : toOption(member));
 
-/** Runs a command. Its errors name members of its input in braces, which get the names that whoever reads them knows. */
+/** Runs a command. Its errors name members of its input in braces, which are replaced by names that their reader knows. */
 export async function runNaming(
   { run, input: type }: KeyCommand,
   tools: KeyTools,
@@ -100,7 +100,7 @@ export async function runNaming(
 }
 
 /**
- * Runs a command with the members of a JSON object, where numbers may stand for their texts.
+ * Runs a command with the members of a JSON object, where a number may stand for its text.
  *
  * @throws OperatorError for everything that the command line refuses, and for an id that is not complete
  */
@@ -119,7 +119,7 @@ export async function runWithJson(
       throw refuse(
         `There is no member ${JSON.stringify(name)}: those of ${each.name} are ${names.join(', ')}.`,
       );
-    // Of a person's slip, a prefix makes an error; a program's may name the key of somebody else.
+    // A person notices a wrong prefix by an error, but a program's may name somebody else's key.
     if (name === 'id' && !(typeof value === 'string' && isCompleteId(value)))
       throw refuse('id must be a complete id.');
     given[name] = typeof value === 'number' ? String(value) : value;
@@ -145,7 +145,7 @@ function choicesOf(type: z.ZodType): string[] | undefined {
 
 const firstIssue = ({ issues }: z.ZodError) => issues[0] as z.core.$ZodIssue;
 
-/** Members in braces get the names that they have for whoever reads the message. Other braces are somebody's own text. */
+/** Replaces members in braces by their names for the reader. Other braces belong to a value. */
 const nameMembers = (message: string, { shape }: Input, toName: (member: string) => string) =>
   message.replaceAll(/\{(\w+)\}/g, (text, member: string) =>
     Object.hasOwn(shape, member) ? toName(member) : text,

@@ -23,8 +23,8 @@ export const CREATE = defineCommand({
       owner: parse.owner.describe('whose key it is: a text to select keys by'),
       ...parse.planMembers,
       scopes: parse.scopes.optional(),
-      expires: parse.end.optional().describe('how long it is valid, such as 30d'),
-      once: parse.flag('with --owner: unless a key of this owner and name is in use, which is shown instead'),
+      expires: parse.end.optional().describe('how long the key is valid, such as 30d'),
+      once: parse.flag('with --owner: if a key of this owner and name is in use, show that key instead'),
     })
     .refine(parse.fitsPlan, { error: parse.PLAN_ERROR })
     .refine(({ once, owner }) => !once || owner !== undefined, { error: '{once} needs {owner}' }),

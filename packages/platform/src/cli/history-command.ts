@@ -7,29 +7,29 @@ import { defineCommand } from './command.js';
 import { ambiguous, expectFound, ID } from './key-command.js';
 import { formatHistory } from './key-history-view.js';
 
-/** How far back the history of all keys goes without --since; that of one key goes as far as it is kept. */
-const DEFAULT_SECONDS = 7 * 86_400;
+/** How far back the history of all keys goes without --since. The history of one key is complete. */
+const DEFAULT_DAYS = 7;
 /** SQLSTATE */
 const PERMISSION_DENIED = '42501';
 
 export const HISTORY = defineCommand({
   name: 'history',
-  description: 'show who changed a key, or any: in the last 7 days, or as far back as --since says',
+  description: `show who changed a key, or any key: in the last ${DEFAULT_DAYS} days, or as far back as --since says`,
   examples: ['--since 30d', ID, `${ID} --json`, '--delete-before 2026-01-01'],
   input: z
     .strictObject({
-      id: parse.id.optional().describe('one key, also one that is gone: all of its changes on record'),
-      since: parse.duration.optional().describe('only the changes of the last so many hours or days'),
+      id: parse.id.optional().describe('one key, even a deleted one: all of its changes on record'),
+      since: parse.duration.optional().describe('how far back, in hours or days'),
       deleteBefore: parse.forTerminals(
         parse.pastDay
           .optional()
           .describe(
-            'instead, delete the changes of all keys from before a day (UTC); only the owner of the tables may',
+            'instead, delete the changes of all keys from before a day (UTC), as the owner of the tables',
           ),
       ),
     })
     .refine(({ id, deleteBefore }) => id === undefined || deleteBefore === undefined, {
-      error: '{deleteBefore} is about all keys, and takes no {id}',
+      error: '{deleteBefore} is for all keys: leave out the {id}',
     })
     .refine(({ since, deleteBefore }) => since === undefined || deleteBefore === undefined, {
       error: '{deleteBefore} cannot be used with {since}',
@@ -41,7 +41,7 @@ export const HISTORY = defineCommand({
     }
     const changes =
       id === undefined
-        ? await history.read({ seconds: since ?? DEFAULT_SECONDS })
+        ? await history.read({ seconds: since ?? DEFAULT_DAYS * 86_400 })
         : await readHistory(history, id, since);
     return { json: changes, text: formatHistory(changes) };
   },
@@ -54,7 +54,7 @@ async function readHistory(history: KeyHistoryStore, prefix: string, seconds?: n
   return history.read({ id: expectFound(prefix, ids[0]), seconds });
 }
 
-/** Returns how many changes there were. @throws OperatorError when the role may not */
+/** Returns how many changes there were. @throws OperatorError when the role may not delete any */
 async function deleteHistory(history: KeyHistoryStore, day: string): Promise<number> {
   let deleted = 0;
   try {
@@ -66,7 +66,7 @@ async function deleteHistory(history: KeyHistoryStore, day: string): Promise<num
   } catch (error) {
     if (!(error instanceof DatabaseOutage) || readCode(error.cause) !== PERMISSION_DENIED) throw error;
     throw new OperatorError(
-      'The role of DATABASE_URL may not delete what is on record about keys: name the owner of the tables in DATABASE_URL.',
+      'The role of DATABASE_URL may not delete the history of keys: name the owner of the tables in DATABASE_URL.',
       { cause: error },
     );
   }

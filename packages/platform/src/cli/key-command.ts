@@ -8,18 +8,18 @@ import { formatKeys } from './key-view.js';
 
 /** The id in examples */
 export const ID = '0b54e7c0';
-/** The first characters of a key, too */
+/** The first characters of a key in examples */
 export const HINT = parse.HINT_EXAMPLE;
 
 /** The argument of a command on one key, for `findKey` */
 export const ONE_KEY = {
-  id: parse.id.describe('the id of the key, as "keys list" shows it, or the beginning of it'),
+  id: parse.id.describe('the id of the key, as "keys list" shows it, or the beginning of that id'),
 };
 
-/** The same for a command that may be told the first characters of the key instead. */
+/** The argument of a command that also takes the first characters of the key. */
 export const ONE_KEY_OR_HINT = {
   id: parse.idOrHint.describe(
-    'the id of the key or the beginning of it, or the first characters of the key, as "keys list" shows them',
+    'the id of the key or its beginning, or the first characters of the key, as "keys list" shows them',
   ),
 };
 
@@ -41,7 +41,7 @@ export function ambiguous(prefix: string, candidates: readonly string[], isHint 
   return new OperatorError(`${subject} start with ${prefix}:${lines}`, { exitCode: 2 });
 }
 
-/** For the result of an update: the key may be gone since it was found. @throws OperatorError */
+/** For the result of an update, because the key may be gone since it was found. @throws OperatorError */
 export function expectFound<T>(id: string, found: T | undefined, what = 'with the id'): T {
   if (found !== undefined) return found;
   throw new OperatorError(`There is no key ${what} ${id}: "keys list" shows all.`, { exitCode: 3 });
@@ -50,14 +50,14 @@ export function expectFound<T>(id: string, found: T | undefined, what = 'with th
 /** @throws OperatorError when the key is revoked, which nothing undoes */
 export function usableId({ id, revokedAt }: ApiKey): string {
   if (revokedAt === null) return id;
-  const advice = 'a revoked key stays so. Issue another with: keys create';
+  const advice = 'a revoked key stays revoked. Issue another with: keys create';
   throw new OperatorError(`The key ${id} is revoked, so nothing was changed: ${advice}`);
 }
 
 const SELECTION = {
-  id: parse.id.optional().describe('the id of the key, or the beginning of it'),
-  owner: parse.owner.describe('all keys of this owner that are not revoked, in place of an id'),
-  yes: parse.flag('with --owner: do it; without it, the keys are only shown'),
+  id: parse.id.optional().describe('the id of the key, or its beginning'),
+  owner: parse.owner.describe('all keys of this owner that are not revoked, instead of an id'),
+  yes: parse.flag('with --owner: make the change; without --yes, the keys are only shown'),
 };
 
 type Selection = z.output<z.ZodObject<typeof SELECTION>>;
@@ -80,10 +80,10 @@ export function selecting<Own extends z.ZodRawShape>(own: Own) {
 }
 
 /**
- * The keys that a command is to change, and whether it was asked for one. `wouldBe` says what is about to happen to them,
- * such as `revoked`.
+ * The keys that a command is to change, and whether one was named by its id. `wouldBe` says what would happen to the
+ * keys, such as `revoked`.
  *
- * @throws OperatorError with the keys of the owner, as long as there is no --yes; and when there is no such key
+ * @throws OperatorError with the keys of the owner, if there is no --yes; and when there is no such key
  */
 export async function selectKeys(
   tools: Pick<KeyTools, 'store'>,

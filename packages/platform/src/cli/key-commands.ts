@@ -18,7 +18,7 @@ import { printReport } from './report-output.js';
 
 export const COMMANDS: readonly KeyCommand[] = [...REPORTS, ...CHANGES];
 
-/** Opens what a command needs, and closes it afterwards. Its name is shown to others who look at the database. */
+/** Opens what a command needs, and closes it afterwards. PostgreSQL shows the name to others. */
 export type WithKeys = (name: string, run: (tools: KeyTools) => Promise<void>) => Promise<void>;
 
 /** The commands that issue and manage keys. Invalid arguments are reported before `withKeys` opens anything. */
@@ -39,7 +39,7 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): Command {
         const result = await runNaming(each, tools, input, { json, toName: toArgument });
         const parts = toParts(result, { json, quiet });
         if (REPORTS.includes(each)) await printReport(parts);
-        // A result that nobody has read is an error: a key would be lost.
+        // Output that nobody has read is an error, because a key would be lost.
         else for await (const part of parts) process.stdout.write(part);
       });
     });

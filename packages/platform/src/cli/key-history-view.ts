@@ -1,7 +1,7 @@
 import type { KeyChange } from '../keys/history.js';
 import { formatTable, shorten, shortenId } from './tables.js';
 
-/** Values that are longer are in --json. */
+/** Longer values are in --json. */
 const VALUE_COLUMNS = 32;
 
 /** Changes for people, one line each. */

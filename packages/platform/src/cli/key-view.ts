@@ -35,10 +35,13 @@ export function printIssued({ apiKey, key }: { apiKey: ApiKey; key: string }, mo
   return { json, text: `${text}\n\n${key}\n\nKeep it now: it is not shown again.`, key };
 }
 
-/** A key that was there already, in place of a new one. */
+/** An existing key, which is shown instead of a new one. */
 export function printInUse(apiKey: ApiKey): Printed {
   const { json, text } = printKey(apiKey, { isNew: false });
-  return { json, text: `${text}\n\nIt was issued before, and is not shown again. If it is lost, rotate it.` };
+  return {
+    json,
+    text: `${text}\n\nThe key was issued before, and is not shown again. If it is lost, rotate it.`,
+  };
 }
 
 /** Several keys that were replaced together. */
@@ -58,7 +61,7 @@ export function printKeys(apiKeys: readonly ListedKey[]): Printed {
   return { json: apiKeys.map((apiKey) => toKeyJson(apiKey, now)), text: formatKeys(apiKeys, now) };
 }
 
-/** How much of a name is left beside the beginning of a key, which is as long as the store's prefix makes it. */
+/** How much of a name fits beside the beginning of a key, whose length depends on the store's prefix. */
 const NAME_CHARACTERS = 23 - IDENTITY.keyPrefix.length;
 
 /** Keys for people, one line each, 120 characters wide at most. What does not fit is in `keys show`. */
@@ -107,7 +110,7 @@ export function formatKey(apiKey: ApiKey, now: number, more: readonly Field[] = 
   ]);
 }
 
-/** The state of a key, as `keys/statements.ts` has it in SQL; and for people, with its moment. */
+/** The state of a key, which `keys/statements.ts` has in SQL, and its description with a time. */
 function stateOf(apiKey: ApiKey, now: number): readonly [name: KeyState, description: string] {
   const { revokedAt, expiresAt, bannedUntil, previousExpiresAt } = apiKey;
   if (revokedAt !== null) return ['revoked', `revoked since ${formatMinute(revokedAt)}`];

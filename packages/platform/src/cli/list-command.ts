@@ -17,7 +17,7 @@ export const LIST = defineCommand({
   input: z.strictObject({
     plan: parse.planMembers.plan.optional().describe('only keys of this plan'),
     state: z.enum(KEY_STATES).meta({ value: '<state>' }).optional().describe('only keys in this state'),
-    unusedFor: parse.duration.optional().describe('only keys older than that, and not used since'),
+    unusedFor: parse.duration.optional().describe('only keys that are older, and were not used for so long'),
     owner: parse.owner.describe('only keys of this owner'),
   }),
   async run({ store }, { unusedFor, ...options }, { json }) {
@@ -47,7 +47,7 @@ async function* toJson(pages: AsyncIterable<readonly ListedKey[]>, now: number):
   yield separator === '[' ? '[]\n' : ']\n';
 }
 
-/** The widths of the columns are known at the end: until then, only what is shown of the keys is kept. */
+/** Column widths are known only at the end; until then only the cells are kept. */
 async function* toTable(pages: AsyncIterable<readonly ListedKey[]>, now: number): AsyncIterable<string> {
   const rows: (readonly string[])[] = [];
   for await (const page of pages) for (const apiKey of page) rows.push(toKeyRow(apiKey, now));

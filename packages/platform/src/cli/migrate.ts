@@ -6,7 +6,7 @@ import { applyMigrations } from '../migrations/migration-runner.js';
 import type { DatabaseSource, SourceOptions } from '../migrations/source.js';
 import type { Config } from '../process/config.js';
 
-/** Lets something use the database that the configuration names. */
+/** Runs a function on the database that the configuration names. */
 export type WithSource = (
   run: (source: DatabaseSource, config: Config) => Promise<void>,
   options?: Partial<Pick<SourceOptions, 'applicationName' | 'log'>>,
@@ -36,8 +36,8 @@ export function addMigrateCommand(program: Command, withSource: WithSource): voi
 }
 
 /**
- * Applies pending migrations, then grants each role what it needs. If such a role lacks settings, or a trigger of the record
- * of keys is missing, prints the SQL that mends it.
+ * Applies pending migrations, then grants each role what it needs. Prints the SQL that adds missing settings of such a role,
+ * or missing triggers of the history of keys.
  */
 async function migrate({ url, database }: Source, roles: GrantOptions): Promise<void> {
   const onWaiting = (message: string) => void process.stderr.write(`${message}\n`);
@@ -54,7 +54,7 @@ async function migrate({ url, database }: Source, roles: GrantOptions): Promise<
     if (role === undefined) continue;
     await applyGrants(url, role, kind);
     process.stdout.write(`granted "${role}" what ${what}\n`);
-    // People and reports may stop reading for longer.
+    // People and reports may stop reading for longer than these settings allow.
     const gap = kind === 'read' ? undefined : await findKeepaliveGap(database, role);
     if (gap !== undefined)
       process.stdout.write(`${gap.message}. To mend it, as this role or a superuser:\n\n${gap.sql}\n`);

@@ -6,7 +6,7 @@ import { copyPlatformFiles } from '../migrations/platform-files.js';
 export function addPlatformCommand(program: Command): void {
   program
     .command('platform')
-    .description('copy into prisma/ the models and migrations of the installed platform that it lacks')
+    .description('copy the missing models and migrations of the installed platform into prisma/')
     .action(async () => {
       const paths = await copyPlatformFiles(PRISMA_FOLDER);
       const lines = paths.map((path) => `wrote prisma/${path}\n`).join('');

@@ -26,10 +26,11 @@ import { addServeCommand } from './serve-command.js';
 import { runStudio } from './studio.js';
 
 /*
- * What only some commands need is imported where it is used: loading the whole service would make all of them slower.
+ * Modules that only some commands need are imported where they are used, because loading the whole service would slow
+ * down every command.
  */
 
-/** Of what a command does besides, only warnings are worth printing. */
+/** Of a command's log, only warnings are worth printing. */
 const warnings = {
   info() {},
   warn: (_bindings: object, message: string) => void process.stderr.write(`${message}\n`),
@@ -37,7 +38,7 @@ const warnings = {
 
 const SERVE = 'keys serve';
 
-/** How long a command waits for the database, several statements together. */
+/** How long a command waits for the database, over all its statements. */
 const COMMAND_TIMEOUT_MS = 60_000;
 
 const EXAMPLES = `
@@ -60,9 +61,9 @@ export interface CommandOptions {
   readonly loadResources: () => Promise<readonly Resource[]>;
 }
 
-/** Runs the command that the arguments of the process name; exits with a code of its own if it fails. */
+/** Runs the command that the arguments of the process name; exits with one of EXIT_CODES if it fails. */
 export async function runCommand(options: CommandOptions): Promise<void> {
-  // A command whose output nobody reads is carried out all the same, and closes the database.
+  // A command whose output nobody reads is still carried out, and closes the database.
   let outputError: Error | undefined;
   process.stdout.on('error', (error) => {
     outputError ??= error;
@@ -143,7 +144,7 @@ function createProgram({ loadResources }: CommandOptions): Command {
   program
     .command('studio')
     .description("open Prisma Studio on the service's database")
-    .option('-p, --port <port>', 'the port that it listens on', parseNumber('port', 65_535))
+    .option('-p, --port <port>', 'the port that Studio listens on', parseNumber('port', 65_535))
     .action(({ port }: { port?: number }) =>
       withSource(async ({ url }) => {
         process.exitCode = await runStudio(url, port);
@@ -186,7 +187,7 @@ async function withKeys(
   );
 }
 
-/** Opens DATABASE_URL or the embedded database, whether or not a service is using it. */
+/** Opens DATABASE_URL or the embedded database, even if a service is using it. */
 const withSource: WithSource = async (run, options = {}) => {
   const config = readConfig(process.env);
   const connectTimeoutMs = COMMAND_CONNECT_TIMEOUT_MS;

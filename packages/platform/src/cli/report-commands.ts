@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { nextBanSeconds } from '../keys/bans.js';
-import { lastDays } from '../usage/store.js';
+import { lastDays, SHOWN_DAYS } from '../usage/store.js';
 import { defineCommand, type KeyCommand } from './command.js';
 import { HISTORY } from './history-command.js';
 import { findKey, HINT, ID, ONE_KEY_OR_HINT } from './key-command.js';
@@ -25,14 +25,14 @@ export const REPORTS: readonly KeyCommand[] = [
       const usage = await tools.usage.read(apiKey.id, days);
       return printKey(apiKey, { nextBanSeconds: next }, [
         ['Last used', apiKey.lastUsedOn ?? '-'],
-        ['Last 30 days', usage.length === 0 ? '-' : formatSparkline(toDayCounts(usage), days)],
+        [`Last ${SHOWN_DAYS} days`, usage.length === 0 ? '-' : formatSparkline(toDayCounts(usage), days)],
         ['Next ban', `${next} s`],
       ]);
     },
   }),
   defineCommand({
     name: 'usage',
-    description: 'show the requests of the last 30 days (UTC), or of others, up to half a minute ago',
+    description: `show the requests of the last ${SHOWN_DAYS} days (UTC), or of other days, up to half a minute ago`,
     examples: [
       '',
       '--by denied --owner acme',

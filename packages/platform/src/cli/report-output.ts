@@ -1,11 +1,11 @@
-/** Whoever reads a report has seen enough, as `head` has. */
+/** The reader of a report has closed it, as `head` does. */
 export class ReaderGone extends Error {
   override readonly name = 'ReaderGone';
 }
 
 /**
- * Prints a report part by part, each once the one before has been written. Stops where it cannot be written: only a reader
- * who is gone is no error of the command.
+ * Prints a report part by part, each once the previous part has been written. Stops when a part cannot be written, which
+ * is no error of the command if its reader is gone.
  *
  * @throws ReaderGone
  */

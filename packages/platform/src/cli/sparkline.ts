@@ -10,7 +10,7 @@ export function toDayCounts(rows: readonly Usage[]): DayCount[] {
   return rows.map(({ day, requests, denied }) => [day, requests + denied]);
 }
 
-/** A character for each day of a range, the newest last, or for its last 30 days if it has more. */
+/** A character for each day of a range, the newest last, or for its last SHOWN_DAYS if it has more. */
 export function formatSparkline(counts: readonly DayCount[], { from, to }: DayRange): string {
   const totals = new Map<string, number>();
   for (let age = SHOWN_DAYS - 1; age >= 0; age -= 1) {

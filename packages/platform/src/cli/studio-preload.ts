@@ -6,8 +6,8 @@ import type { ServerResponse } from 'node:http';
  */
 
 /**
- * The page reports its launch to checkpoint.prisma.io, which no option or variable of Prisma turns off. A policy lets the
- * browser refuse that, and whatever else would leave this machine.
+ * Studio's page reports its launch to checkpoint.prisma.io, which no option or variable of Prisma turns off. A policy makes the
+ * browser refuse every request that would leave this machine.
  */
 const POLICY = "default-src 'self' 'unsafe-inline' data: blob:";
 
@@ -16,8 +16,8 @@ subscribe('http.server.request.start', (message) =>
 );
 
 /**
- * Studio sends an Error that has a name and a message as it is, and JSON leaves out the message of an Error. Without it, a
- * refusal by a constraint would be an empty red box.
+ * Studio sends an Error that has a name and a message as it is, and JSON leaves out the message of an Error. Without the
+ * message, a refusal by a constraint would be an empty red box.
  */
 Object.assign(Error.prototype, {
   toJSON(this: Error) {
@@ -26,8 +26,8 @@ Object.assign(Error.prototype, {
 });
 
 /**
- * Studio would wait for connections of its page to close, and outlive the process that started it: a page with which anybody at
- * this machine could go on writing.
+ * Studio would wait for its page to close connections, and outlive the process that started it. With the page, anybody at this
+ * machine could go on writing.
  */
 for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect']) process.on(event, () => process.exit(0));
 process.channel?.unref();

@@ -14,16 +14,16 @@ import { describeCaller } from './caller.js';
 const CONFIG_FOLDER = fileURLToPath(ROOT);
 /** What Prisma Studio's process runs before Studio */
 const PRELOADED = new URL('studio-preload.js', import.meta.url).href;
-/** Without it the page would open on the first table by name, which is Prisma's own list of migrations. */
+/** Without this, the page would open on the first table by name, which is Prisma's own list of migrations. */
 const TABLE = `#table=${IDENTITY.mainTable}`;
-/** Studio lists all tables of a schema by name, and can neither hide nor order them: the store's have addresses. */
+/** Studio lists all tables of a schema by name, and can neither hide nor order them, so the store's tables have addresses. */
 const OTHER_TABLES = Object.keys(IDENTITY.grants).filter((table) => table !== IDENTITY.mainTable);
 /**
- * Studio sorts columns by name, after those that the address pins; it forgets these when it opens another table. No hash is
- * among them: it shows one as [object Object].
+ * Studio sorts columns by name, after those that the address pins, which it forgets when it opens another table. No hash is
+ * pinned, because Studio shows it as [object Object].
  */
 const KEYS = '#table=api_keys&pin=name,owner,hint,plan';
-/** The ids of the history say nothing about time, by which Studio does not sort by itself. */
+/** Studio does not sort by time itself, and the ids of the history do not follow it. */
 const HISTORY = '#table=api_key_history&sort=changed_at:desc';
 const ADDRESS = /http:\/\/localhost:\d+/;
 
@@ -31,7 +31,8 @@ const ADDRESS = /http:\/\/localhost:\d+/;
 const HOST = '127.0.0.1';
 
 /**
- * Runs Prisma Studio on a database until it exits, and opens its page. Neither contacts any other host.
+ * Runs Prisma Studio on a database until it exits, and opens its page. Neither Studio nor the page contacts any other
+ * host.
  *
  * Ctrl-C reaches Studio directly, and SIGTERM is forwarded. Resolves with Studio's exit code.
  *
@@ -40,12 +41,12 @@ const HOST = '127.0.0.1';
 export async function runStudio(url: string, port?: number): Promise<number> {
   const ports = port === undefined ? [] : ['--port', String(port)];
   if (port !== undefined) await checkPort(port);
-  // Prisma's own opening of a browser ends Studio where there is none.
+  // If Prisma opened the browser, Studio would end where there is none.
   const args = ['--import', PRELOADED, findPrisma(), 'studio', '--browser', 'none', ...ports];
   const studio = spawn(process.execPath, args, {
     cwd: CONFIG_FOLDER,
     env: { ...process.env, DATABASE_URL: withApplicationName(url), CHECKPOINT_DISABLE: '1' },
-    // The channel tells it when this process is gone.
+    // The channel tells Studio when this process is gone.
     stdio: ['inherit', 'pipe', 'inherit', 'ipc'],
   });
   const exited = once(studio, 'exit');
@@ -67,7 +68,7 @@ export async function runStudio(url: string, port?: number): Promise<number> {
   return isStopping ? 0 : (code ?? 1);
 }
 
-/** What is changed with Studio is on record as that, unless the URL has a name of its own. */
+/** The history names Studio for changes made with it, unless the URL has a name of its own. */
 function withApplicationName(url: string): string {
   if (/[?&]application_name=/.test(url)) return url;
   const name = encodeURIComponent(describeCaller('studio'));
@@ -100,7 +101,7 @@ function findPrisma(): string {
   }
 }
 
-/** Does nothing if there is no browser: the address has been printed. */
+/** Does nothing if there is no browser, because the address has been printed. */
 function openPage(address: string): void {
   const program = process.platform === 'darwin' ? 'open' : 'xdg-open';
   const opener = spawn(program, [address], { stdio: 'ignore', detached: true });

@@ -3,14 +3,14 @@ import { maskControls } from '../process/terminal-text.js';
 import type { Counts, DayRange, KeyUsage, OwnerUsage, Usage } from '../usage/store.js';
 import { formatSparkline, toDayCounts } from './sparkline.js';
 
-/** How much of an id tables show, which every command accepts in its place. */
+/** How much of an id tables show. Every command accepts as much. */
 const SHORT_ID_CHARACTERS = 8;
 /** As many as the id of a customer has at Stripe */
 export const OWNER_CHARACTERS = 18;
 
 /**
- * Sums of usage. `requests` and `deprecatedRequests` were admitted, the latter of deprecated operations; the denied ones
- * are counted apart. A last day is that of the last request, admitted or denied.
+ * Sums of usage. `requests` were admitted, and `deprecatedRequests` are those of deprecated operations; denied requests
+ * are counted apart. A last day is the day of the last request, admitted or denied.
  */
 export function summariseUsage<Row extends Usage>(rows: readonly Row[], operations: readonly Operation[]) {
   const names = listDeprecated(operations);
@@ -54,14 +54,14 @@ export function formatUsage(
     toLine('all', rows),
   ]);
   const report = `${table}\n\nDay by day: ${formatSparkline(toDayCounts(rows), range)}`;
-  if (lastDeprecatedDay === null) return `${report}\n\nIt has called no deprecated operation.`;
+  if (lastDeprecatedDay === null) return `${report}\n\nThe key has called no deprecated operation.`;
   const { requests, deprecatedRequests, denied, deprecatedDenied } = totals;
   const alsoDenied =
     deprecatedDenied === 0 ? '' : `, and ${deprecatedDenied} of the ${denied} that were denied`;
   return `${report}\n\n${deprecatedRequests} of ${requests} requests called a deprecated operation${alsoDenied}, the last on ${lastDeprecatedDay}.`;
 }
 
-/** What each key has called, the most active first, or the one with the most denied requests, and the rows of each. */
+/** What each key has called, with its rows. The key with the most requests, or the most denied requests, comes first. */
 export function summariseKeys(
   rows: readonly KeyUsage[],
   operations: readonly Operation[],
@@ -81,7 +81,7 @@ export function summariseKeys(
     .sort((a, b) => b[by] - a[by]);
 }
 
-/** The same for people: one line per key. */
+/** The usage of keys for people, one line per key. */
 export function formatKeyUsage(
   keys: ReturnType<typeof summariseKeys>,
   kind: string,
@@ -146,15 +146,15 @@ export function shortenId(id: string): string {
   return id.slice(0, SHORT_ID_CHARACTERS);
 }
 
-/** Text that fits a number of columns; characters that take two are not considered. */
+/** Shortens a text to a number of columns; every character counts as one. */
 export function shorten(text: string, columns: number): string {
   const characters = [...text];
   return characters.length <= columns ? text : `${characters.slice(0, columns - 1).join('')}…`;
 }
 
 /**
- * Rows of cells as lines of aligned columns. Control characters are replaced: anybody who may write to the database may
- * have put them there.
+ * Rows of cells as lines of aligned columns. Control characters are replaced, because anybody who may write to the
+ * database may have put them there.
  */
 export function formatTable(cells: readonly (readonly string[])[]): string {
   const rows = cells.map((row) => row.map((cell) => maskControls(cell)));

@@ -7,6 +7,7 @@ import {
   type DayRange,
   lastDays,
   type OwnerUsage,
+  SHOWN_DAYS,
   type Usage,
   type UsageStore,
 } from '../usage/store.js';
@@ -30,7 +31,7 @@ export const USAGE_INPUT = z
     id: parse.id.optional().describe('one key, by operation and day; without it, all keys, by requests'),
     from: parse.day
       .optional()
-      .describe('the first day (UTC), such as 2026-01-01 (default: 29 days before the last)'),
+      .describe(`the first day (UTC), such as 2026-01-01 (default: ${SHOWN_DAYS - 1} days before the last)`),
     to: parse.day.optional().describe('the last day (UTC), included (default: today)'),
     by: z
       .enum(['requests', 'denied', 'owner'] satisfies (keyof Counts | 'owner')[])
@@ -62,7 +63,7 @@ export const USAGE_INPUT = z
 
 export type UsageOptions = Omit<z.output<typeof USAGE_INPUT>, 'id'>;
 
-/** 30 days, unless the options say otherwise. */
+/** SHOWN_DAYS, unless the options say otherwise. */
 function toRange(
   { from, to }: { from?: string | undefined; to?: string | undefined },
   now: number,
@@ -106,7 +107,7 @@ export async function printUsageOfKeys(
   return { json: chosen.map(({ usage: _, ...key }) => key), text: formatKeyUsage(chosen, kind, range) };
 }
 
-/** The lines of invoices: what the keys of each owner called, however many there are. */
+/** The lines of invoices: what the keys of each owner called, however many keys there are. */
 function printOwners(
   rows: readonly OwnerUsage[],
   { csv }: UsageOptions,
@@ -128,7 +129,7 @@ async function* toOwnerLines(rows: readonly OwnerUsage[]): AsyncIterable<string>
     yield `${OWNER_COLUMNS.map((column) => quote(String(row[column] ?? ''))).join(',')}\n`;
 }
 
-/** A day at a time: those of a year may take more memory than there is, and longer than a statement may. */
+/** Reads a day at a time, because a year may take more memory than there is, and longer than a statement may. */
 async function* readCsv(
   store: UsageStore,
   range: DayRange,
@@ -148,7 +149,7 @@ async function* readCsv(
   }
 }
 
-/** @throws OperatorError if the owner has no keys: an empty table for a misspelt name would pass for no usage */
+/** @throws OperatorError if the owner has no keys, because an empty table for a misspelt name would pass for no usage */
 async function findOwned(keys: KeyTools['store'], owner: string): Promise<readonly string[]> {
   const ids = (await keys.findByOwner(owner)).map(({ id }) => id);
   if (ids.length > 0) return ids;
@@ -172,8 +173,8 @@ function formatCsv(keys: readonly CsvKey[]): string {
 }
 
 /**
- * Before what a spreadsheet takes for the beginning of a formula (OWASP, CSV injection). In many countries a semicolon
- * separates cells. Quotes at the beginning of a cell are no part of it.
+ * The place before what a spreadsheet takes for the beginning of a formula (OWASP, CSV injection). In many countries a
+ * semicolon separates cells. Quotes at the beginning of a cell do not belong to its text.
  */
 const FORMULA = /(?<=^|;)(?="*[=+\-@\t\r\n＝＋－＠])/g;
 

@@ -14,7 +14,7 @@ export interface CatalogOptions {
 }
 
 /**
- * The catalogue of the interfaces (RFC 9727): for each what describes it to programs and to people, and its status, as a
+ * The catalogue of the interfaces (RFC 9727): the descriptions of each for programs and for people, and its status, as a
  * set of links (RFC 9264).
  */
 export function registerApiCatalog(app: FastifyInstance, { publicUrl, statusPath }: CatalogOptions): void {

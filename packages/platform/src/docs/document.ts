@@ -53,7 +53,7 @@ Every operation needs an API key, sent as \`Authorization: Bearer <API_KEY>\`. R
 of ${formatWindows()}; every response reports what is left of the tighter one. Every error has the same three
 members; programs should rely on its \`code\`, not on its \`message\`.
 
-With a test key, the header \`Prefer: error=CODE\` (RFC 7240) rehearses an error on any operation: it is the response,
+With a test key, the header \`Prefer: error=CODE\` (RFC 7240) rehearses an error on any operation: that error is the response,
 nothing runs, and the request counts as usual.
 
 ${toPlanTable()}
@@ -67,9 +67,9 @@ ${COMPATIBILITY}
 `.trim();
 
 /**
- * The OpenAPI 3.1 document of the REST API. Operations, parameters and schemas come from the procedures' zod
- * definitions through trpc-to-openapi, which cannot know statuses, headers, errors, examples, stability and
- * deprecation: they are added here.
+ * The OpenAPI 3.1 document of the REST API. Operations, parameters and schemas come from the procedures' zod definitions
+ * through trpc-to-openapi, which cannot know statuses, headers, errors, examples, stability and deprecation. These are
+ * added here.
  */
 export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: DocumentOptions): object {
   const router = createRouter(resources);

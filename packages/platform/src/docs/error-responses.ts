@@ -51,7 +51,7 @@ export const errorResponses: Readonly<Record<string, oas31.ResponseObject>> = Ob
   statuses.map((status) => [responseName(status), describeStatus(status, sharedCodes)]),
 );
 
-/** The response of an operation that names codes of its own for a status; undefined if it has the shared one. */
+/** The response of an operation that names codes of its own for a status; undefined if the shared response applies. */
 export function describeOwnErrors(
   status: number,
   features: OperationFeatures,
@@ -64,7 +64,7 @@ export function describeOwnErrors(
 /**
  * The statuses of the errors that an operation can respond with, in ascending order.
  *
- * @param declared codes that it responds with besides those of its features
+ * @param declared codes of the operation besides those of its features
  */
 export function listErrorStatuses(
   features: OperationFeatures,

@@ -38,7 +38,7 @@ const IDEMPOTENCY_KEY = {
   description:
     `Makes the request safe to repeat: for ${IDEMPOTENCY_TTL_HOURS} hours the same key with the same body returns the first ` +
     `response again. Any ${IDEMPOTENCY_KEY_FORM}, such as a UUID.`,
-  // Without an example: the reference page would put it into every code sample, and a key is good for one request.
+  // No example, because the reference page would put it into every code sample, and a key is good for one request.
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 };
 
@@ -55,7 +55,7 @@ export function capitalize(name: string): string {
 /**
  * Adds to an operation what trpc-to-openapi cannot know.
  *
- * @param schemas those of the document, which hold the examples
+ * @param schemas the document's schemas, which hold the examples
  */
 export function completeOperation(
   generated: GeneratedOperation,
@@ -131,8 +131,8 @@ function listHeaders(operation: Operation): HeaderName[] {
 }
 
 /**
- * By reference, unless the operation has codes of its own, or is deprecated: then it adds headers, which a 405 and a 410
- * lack.
+ * The error responses, by reference, unless the operation has codes of its own or is deprecated. Deprecation adds
+ * headers, except to a 405 and a 410.
  */
 function describeErrors(features: OperationFeatures, declared: Operation['errors']): Record<string, object> {
   return Object.fromEntries(
@@ -147,7 +147,7 @@ function describeErrors(features: OperationFeatures, declared: Operation['errors
   );
 }
 
-/** With the dates for programs, such as the check of compatibility; `x-sunset` is what other tools read, too. */
+/** Adds the dates for programs, such as the compatibility check. Other tools read `x-sunset`, too. */
 function markDeprecation({ deprecation }: Operation): object {
   if (deprecation === undefined) return {};
   const { since, removal } = deprecation;
@@ -169,7 +169,7 @@ function toInstant(date: Date): string {
   return date.toISOString().replace('.000', '');
 }
 
-/** Tools show the description of a parameter, but not that of its schema. */
+/** Tools show the description of a parameter, but not of its schema. */
 function liftDescription({ schema: { description, ...schema }, ...parameter }: DocumentParameter): object {
   return { ...parameter, description, schema };
 }

@@ -59,7 +59,7 @@ function renderOperation(
   );
 }
 
-/** The names of the schemas, or where they have none the schemas themselves. */
+/** The names of the schemas, or the schemas themselves if they have none. */
 function listSchemas(content: oas31.ContentObject = {}): string[] {
   const schemas = Object.values(content).map(({ schema = {} }) => schema);
   return schemas.map(
@@ -95,7 +95,7 @@ function renderTable(
 
 const renderJson = (value: unknown) => `<pre>${escapeHtml(JSON.stringify(value, null, 2))}</pre>`;
 
-/** Markdown by its paragraphs; a table stays as it is written. */
+/** Renders Markdown by paragraph; a table stays as it is. */
 function renderText(text = ''): string {
   const paragraphs = text.split(/\n{2,}/).filter((paragraph) => paragraph !== '');
   return paragraphs

@@ -1,6 +1,7 @@
 import { IDENTITY } from '@animal-store/definition/identity';
 import { FALLBACK_PLAN, type Limits, PLANS, WINDOWS } from '@animal-store/definition/plans';
 import type { oas31 } from 'zod-openapi';
+import { EXPIRY_NOTICE_DAYS } from '../contract/bounds.js';
 import { NEXT_CURSOR_FIELD, REST_PREFIX } from '../contract/protocol.js';
 import { integerSchema } from '../operations/input.js';
 
@@ -13,7 +14,7 @@ const count = integerSchema(0, 2 ** 31 - 1);
 /** The examples show the first response to a key of this plan. */
 const LIMITS: Limits = PLANS[FALLBACK_PLAN];
 
-/** The revision of the draft that the two headers follow; those before 08 had other parameters. */
+/** The revision of the draft that the two headers follow; revisions before 08 had other parameters. */
 const LIMITS_DRAFT = 'draft-ietf-httpapi-ratelimit-headers-10';
 
 /** Every header of a response that clients may rely on, by its name among the document's components. */
@@ -55,7 +56,7 @@ export const headers = {
     example: '0b0f0b5e-8f0c-4d0e-9d5b-3a1f6e0c7b1d',
   },
   'X-API-Key-Expires': {
-    description: 'When the API key stops working (RFC 3339). Sent in its last 30 days.',
+    description: `When the API key stops working (RFC 3339). Sent in its last ${EXPIRY_NOTICE_DAYS} days.`,
     schema: { type: 'string', format: 'date-time' },
     example: '2026-03-02T09:30:00.000Z',
   },
@@ -100,7 +101,7 @@ export const headers = {
   },
   Successor: {
     description:
-      'The address of the replacement, with `rel="successor-version"` (RFC 5829), and of what there is to read about ' +
+      'The address of the replacement, with `rel="successor-version"` (RFC 5829), and of the documentation of ' +
       'the deprecation and the removal, with `rel="deprecation"` (RFC 9745) and `rel="sunset"` (RFC 8594). Sent until ' +
       'the removal.',
     schema: { type: 'string', pattern: '^<[^>]+>; rel="successor-version"' },
@@ -127,7 +128,7 @@ export const headers = {
 
 export type HeaderName = keyof typeof headers;
 
-/** The two kinds of Link are described separately. */
+/** The two kinds of Link have separate descriptions. */
 function toFieldName(name: string): string {
   return name === 'NextPage' || name === 'Successor' ? 'Link' : name;
 }
@@ -148,7 +149,7 @@ export const ERROR_HEADERS: readonly HeaderName[] = [...COMMON_HEADERS, 'Prefere
 /** The headers of every response of a deprecated operation. */
 export const DEPRECATION_HEADERS: readonly HeaderName[] = ['Deprecation', 'Sunset', 'Successor'];
 
-/** All field names. One is tRPC's alone, which the guide on TypeScript describes, and not the document. */
+/** All field names, also tRPC's own, which the guide on TypeScript describes and the document does not. */
 export const fieldNames = [...new Set([...Object.keys(headers).map(toFieldName), NEXT_CURSOR_FIELD])];
 
 /** The headers of a response, as references to the components. */
@@ -169,7 +170,7 @@ function listOf(parameters: string): string {
   return `^${item}(, ${item})*$`;
 }
 
-/** The examples' windows in that form. */
+/** The examples' windows as a structured field list. */
 function listWindows(toParameters: (limit: number, seconds: number) => string): string {
   return WINDOWS.flatMap(({ name, lengthMs, field }) => {
     const limit = LIMITS[field];

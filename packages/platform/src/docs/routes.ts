@@ -8,9 +8,9 @@ import { loadOnce } from '../load-once.js';
 import { renderPlainPage } from './plain-page.js';
 import { ignoreLongPreferences, serveText } from './served-text.js';
 
-/** Where a store builds them: its reference page with the guides and Scalar's bundle, each file with a gzipped copy, */
+/** Where a store builds its reference page, with the guides and Scalar's bundle. Each file has a gzipped copy. */
 const PAGE_FOLDER = fileURLToPath(new URL('dist/reference-page/', ROOT));
-/** and the packed clients of this release and of earlier ones, with which is this one's. */
+/** Where a store packs the clients of this release and of earlier ones, and names that of this one. */
 const CLIENTS_FOLDER = fileURLToPath(new URL('dist/clients/', ROOT));
 const CLIENT_FILE = new URL('dist/client.json', ROOT);
 /** Whether the store has built a page of its own */
@@ -37,12 +37,15 @@ const PAGE_HEADERS = {
   'x-dns-prefetch-control': 'off',
 };
 
-/** What a conditional request or one for a part of a file may get besides the file (RFC 9110, sections 15.5.13 and 15.5.17). */
+/**
+ * The statuses that a conditional request or a range request may get besides the file's (RFC 9110, sections 15.5.13 and
+ * 15.5.17).
+ */
 const FILE_STATUSES: readonly unknown[] = [412, 416];
 
 /**
- * Serves the OpenAPI document and the reference page, which need no key and load nothing from other hosts. Of a store that has
- * built a page of its own, with guides and a changelog, that one, and else a page with what the document has.
+ * Serves the OpenAPI document and the reference page, which need no key and load nothing from other hosts. The page is the one
+ * that the store has built, with guides and a changelog, or else shows what the document has.
  *
  * @param buildDocument called for the first request that needs it
  */
@@ -83,14 +86,14 @@ async function serveFiles(app: FastifyInstance): Promise<void> {
   if (CURRENT_CLIENT !== undefined) await serveClients(app, CURRENT_CLIENT);
 }
 
-/** Serves the packed clients: what is at an address never changes, so a lock file may have it. */
+/** Serves the packed clients. */
 async function serveClients(app: FastifyInstance, current: string): Promise<void> {
   await app.register(fastifyStatic, {
     root: CLIENTS_FOLDER,
     wildcard: false,
     decorateReply: !HAS_OWN_PAGE,
     cacheControl: false,
-    // The hash in its name is that of its bytes, so that a lock file may hold its address and its checksum.
+    // A file's name has the hash of its bytes, so a lock file may hold its address and checksum.
     setHeaders: (reply) =>
       reply.headers({ 'cache-control': CACHE_FOREVER, 'content-type': 'application/gzip' }),
   });
@@ -111,7 +114,7 @@ async function servePage(app: FastifyInstance): Promise<void> {
       reply.header('cache-control', VERSIONED_FILE.test(path) ? CACHE_FOREVER : CACHE_AND_REVALIDATE);
     },
   });
-  // The first is served to a client that accepts both alike: a page to browsers, a text to programs.
+  // Browsers get the page and programs the text. A client that accepts both alike gets the first.
   serveEither(app, '/docs', { 'text/html': 'page.html', 'text/markdown': 'index.md' });
   serveEither(app, '/docs/key', { 'text/html': 'key.html' });
   serveEither(app, '/changelog', {

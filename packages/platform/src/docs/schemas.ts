@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Operation } from '../operations/list-operations.js';
 import type { Schema, Schemas } from './operation.js';
 
-/** trpc-to-openapi copies a body without its path parameters, and the `override` in its meta gets lost. */
+/** Applies the `override` in a body's meta, which trpc-to-openapi loses when it removes the path parameters. */
 export function applyOverride(schema: Schema, { input }: Operation): Schema {
   const override = input?.meta()?.override;
   if (typeof override !== 'function') return { ...schema, ...(override as Schema | undefined) };
@@ -12,8 +12,8 @@ export function applyOverride(schema: Schema, { input }: Operation): Schema {
 }
 
 /**
- * Says in words what leaving out a member means: generators take one with a `default` for one always present. A description
- * beside a reference hides that of what it refers to, which Zod leaves out where both are the same.
+ * Says in words what leaving out a member means, because generators take a member with a `default` for one always present.
+ * Zod leaves out a description beside a reference that is the same as that of the referenced schema.
  *
  * @param named the schemas that members may refer to
  */
@@ -29,8 +29,8 @@ export function describeDefaults(schema: Schema, named: Schemas): Schema {
 }
 
 /**
- * Leaves out `additionalProperties: false`: generated clients would refuse members that a later version adds. The schemas
- * of requests stay as they are.
+ * Leaves out `additionalProperties: false`, because generated clients would refuse members that a later version adds. The
+ * schemas of requests stay as they are.
  */
 export function openResponses(schemas: Schemas, bodies: Schemas): Schemas {
   const open = (schema: Schema): Schema =>

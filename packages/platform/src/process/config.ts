@@ -71,7 +71,7 @@ export const VARIABLES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads the configuration from environment variables; an empty one counts as unset.
+ * Reads the configuration from environment variables. An empty variable counts as unset.
  *
  * @param runtime what the process runs on, which decides what it can do
  * @param notices warnings about the environment, which may explain why something is invalid
@@ -96,7 +96,7 @@ export function readConfig(
 }
 
 /**
- * Reads a secret again, because its file may hold another password by now. Returns the previous one if there is no file, or
+ * Reads a secret again, because its file may hold a new password. Returns the previous secret if there is no file, or
  * nothing valid in it.
  */
 function createReader<T>(
@@ -132,7 +132,7 @@ function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredPa
     ignoredParameters,
     /** Empty: limits live in memory; several: a cluster. Sentinels are one URL. */
     redisUrls: data.REDIS_URL,
-    /** Read both again, for connections that are made later */
+    /** These read both URLs again, for later connections */
     readDatabaseUrl: createReader(variables, 'DATABASE_URL', DATABASE_URL, data.DATABASE_URL),
     readRedisUrls: createReader(variables, 'REDIS_URL', REDIS_URL, data.REDIS_URL),
     dataDir: data.DATA_DIR,
@@ -141,14 +141,14 @@ function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredPa
     /** Without a trailing slash; undefined: http://HOST:PORT, with the port that the service listens on */
     publicUrl: data.PUBLIC_URL,
     stagingUrl: data.STAGING_URL,
-    /** Whom third parties ask */
+    /** Where third parties can ask questions */
     contactUrl: data.CONTACT_URL,
     /** Addresses and CIDR blocks */
     trustProxy: data.TRUST_PROXY,
-    /** Whose scripts may call the service from a browser; `localhost` stands for every origin on localhost */
+    /** The origins whose scripts may call the service; `localhost` stands for every origin on localhost */
     corsOrigins: isOpenToLocalhost ? ('localhost' as const) : data.CORS_ORIGINS,
     anonymousPerMinute: data.ANONYMOUS_PER_MINUTE,
-    /** Whether the keys of an owner share their counts. A key without an owner has its own. */
+    /** Whether the keys of an owner share their counts. A key without an owner has its own count. */
     limitsPer: data.LIMITS_PER,
     /** How long a connection stays open between requests */
     keepAliveSeconds: data.KEEP_ALIVE_SECONDS,
@@ -158,12 +158,15 @@ function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredPa
   };
 }
 
-/** All addresses of this machine, as URL spells them: one can listen on them, and not call them */
+/**
+ * Hosts that stand for all addresses of this machine, as URL spells them: a server can listen on them, but no client can
+ * call them
+ */
 const ANY_ADDRESS = /^(?:0\.0\.0\.0|\[::(?:ffff:0:0)?\])$/;
 
 /**
- * The URL of a service on this machine; an IPv6 host is put in brackets (RFC 3986, section 3.2.2). One that listens on all
- * addresses is called by the name of its own machine.
+ * The URL of a service on this machine; an IPv6 host is put in brackets (RFC 3986, section 3.2.2). A service that listens
+ * on all addresses gets the name of its machine.
  */
 export function toLocalUrl(host: string, port: number): string {
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -189,7 +192,7 @@ function* findConflicts(
   set: Readonly<Record<string, string | undefined>>,
   { platform, versions }: Runtime,
 ): Iterable<string> {
-  // What is wrong with a file is one problem, and not also that there is no URL.
+  // A problem with a file is reported once, and the missing URL is not.
   const { DATABASE_URL = set.DATABASE_URL_FILE, REDIS_URL = set.REDIS_URL_FILE } = set;
   if (/^(?:staging|production)$/.test(set.APP_ENV ?? '') && DATABASE_URL === undefined)
     yield `DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`;
@@ -203,7 +206,7 @@ function* findConflicts(
       yield 'REUSE_PORT needs DATABASE_URL and REDIS_URL: the processes share their data and their limits';
   }
   const port = Number(set.PORT ?? DEFAULT_PORT);
-  // Each 0 is another free port.
+  // A 0 is a different free port each time.
   if (port !== 0 && Number(set.METRICS_PORT) === port)
     yield `METRICS_PORT must differ from PORT, which is ${port}: a port has one server`;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LEAST_CONNECTIONS, LIMIT_PARAMETER } from '../connections/connection-limit.js';
 
-/** The values that each parameter may have. pg accepts unknown ones silently. */
+/** The values that each parameter may have. pg accepts unknown parameters silently. */
 const PARAMETERS: Readonly<Record<string, RegExp>> = {
   schema: /^[^"\0]+$/,
   sslmode: /^(?:disable|prefer|require|verify-ca|verify-full|no-verify)$/,
@@ -26,7 +26,7 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
 const IGNORED =
   /^(?:pgbouncer|pool_timeout|connect_timeout|keepalives(?:_idle|_interval|_count)?|client_encoding|channel_binding|supa|workaround)$/;
 
-/** What those mean to others that they are taken from, and what to do instead. */
+/** What to do instead of parameters that other programs know */
 const ADVICE: readonly (readonly [parameter: RegExp, advice: string])[] = [
   [/^(?:ssl|tls)$/, 'write sslmode=verify-full for TLS'],
   [
@@ -40,8 +40,8 @@ const ADVICE: readonly (readonly [parameter: RegExp, advice: string])[] = [
 const NAME = /^[A-Za-z_]{1,40}$/;
 
 /**
- * The URL in DATABASE_URL, as pg takes it: of one host, or of a directory with a socket, which replaces the host or is given
- * as the parameter `host`; without what is ignored. What is wrong is said without any value: it may hold a password.
+ * The URL in DATABASE_URL as pg takes it, without ignored parameters. It has one host, or a directory with a socket in place
+ * of the host or as the parameter `host`. Problems are described without values, which may hold a password.
  */
 export function databaseUrl() {
   return z
@@ -56,7 +56,7 @@ export function databaseUrl() {
       for (const problem of describeParameters(parse(text).searchParams)) context.addIssue(problem);
     })
     .transform((text) => {
-      // To libpq, which lets `system` stand for the authorities that are trusted anyway, it means verify-full.
+      // In libpq, `system` stands for the authorities that are trusted anyway, and implies verify-full.
       const system = parse(text).searchParams.get('sslrootcert') === 'system';
       return mapParameters(text, (name, pair) => {
         if (IGNORED.test(name)) return [];
@@ -101,7 +101,7 @@ function* describeParameters(parameters: URLSearchParams): Iterable<string> {
   if (parameters.get('sslrootcert') === 'system' && mode !== null && mode !== 'verify-full')
     yield 'has sslrootcert=system, which needs sslmode=verify-full';
   if (parameters.get('channel_binding') === 'require' && !(isVerified && !isLibpqCompatible(parameters)))
-    yield 'has channel_binding=require, in place of which the service checks the certificate: write sslmode=verify-full';
+    yield 'has channel_binding=require, but the service checks the certificate instead: write sslmode=verify-full';
 }
 
 /** In this mode, only verify-full checks the host name in the certificate. */
@@ -118,7 +118,7 @@ function isPostgresUrl(text: string): boolean {
   if (!URL.canParse(complete(text))) return false;
   const { protocol, host, pathname, searchParams, hash } = parse(text);
   const hasOneHost = !host.includes(',') && !searchParams.get('host')?.includes(',');
-  // After the host, either is the rest of a password with a raw slash or number sign.
+  // After the host, an @ or a # is the rest of a password with a raw slash or number sign.
   return /^postgres(?:ql)?:$/.test(protocol) && hasOneHost && !pathname.includes('@') && hash === '';
 }
 

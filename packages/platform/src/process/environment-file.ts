@@ -9,11 +9,11 @@ const ENVIRONMENT_FILE = '.env';
 const CUT_VALUE = /^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*=(?:[ \t]*((?!['"`\s])[^#\n]*[^#\s]))?#/gm;
 
 /**
- * Adds what `.env` in the working directory sets to the environment, if there is that file. Variables that are already
- * set take precedence.
+ * Adds the variables in `.env` of the working directory to the environment, if the file exists. Variables that are
+ * already set take precedence.
  *
- * @returns a line about each name that is no variable of the service, such as `PROT`
- * @throws OperatorError when it cannot be read, is no text, or would not be read as it looks
+ * @returns a line about each name that is not a variable of the service, such as `PROT`
+ * @throws OperatorError when the file cannot be read, is not text, or would not be read as it looks
  */
 export function loadEnvironmentFile(file = ENVIRONMENT_FILE, environment = process.env): string[] {
   if (!existsSync(file)) return [];
@@ -31,7 +31,7 @@ export function loadEnvironmentFile(file = ENVIRONMENT_FILE, environment = proce
   for (const [name, value] of Object.entries(values)) environment[name] ??= value;
   return Object.keys(values)
     .filter((name) => !VARIABLES.has(name))
-    .map((name) => `${name} in ${path} is no variable of the service: .env.example has all of them.`);
+    .map((name) => `${name} in ${path} is not a variable of the service: .env.example has all of them.`);
 }
 
 function readBytes(path: string): Buffer {
@@ -44,13 +44,13 @@ function readBytes(path: string): Buffer {
   }
 }
 
-/** Without a byte order mark. Node.js would make of UTF-16 a file without variables. */
+/** Drops a byte order mark. Node.js would read UTF-16 as a file without variables. */
 function decode(bytes: Buffer, path: string): string {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     if (!text.includes('\0')) return text;
   } catch {
-    // The same as for a text with a NUL.
+    // Reported below, as a text with a NUL is.
   }
   throw new OperatorError(`${path} is not UTF-8 text: save it in that encoding.`);
 }

@@ -14,14 +14,14 @@ interface Address extends Pick<Config, 'host' | 'port'> {
 const ANNOUNCEMENTS = { PORT: 'listening on', METRICS_PORT: '/metrics and /health are on' } as const;
 
 /**
- * Listens on one address: for a name with several, Fastify would open further servers that are not drained.
+ * Listens on one address, because for a name with several Fastify would open further servers that are not drained.
  *
  * @throws OperatorError when that is not possible
  */
 export async function listen(app: FastifyInstance, address: Address): Promise<void> {
   const { host, port, reusePort = false, variable } = address;
   try {
-    // Fastify passes reusePort on to Node.js, and its types do not know it.
+    // Fastify passes reusePort on to Node.js, but its types do not know the option.
     const options = { host: (await lookup(host)).address, port, reusePort };
     await app.listen({ ...options, listenTextResolver: (url) => `${ANNOUNCEMENTS[variable]} ${url}` });
   } catch (error) {
@@ -31,9 +31,9 @@ export async function listen(app: FastifyInstance, address: Address): Promise<vo
 
 function explain({ code, message }: NodeJS.ErrnoException, { host, port, variable }: Address): string {
   if (code === 'EADDRINUSE')
-    return `${variable} ${port} is in use on ${host}: stop what uses it, or set ${variable} to another one.`;
+    return `${variable} ${port} is in use on ${host}: stop the program that uses it, or set ${variable} to another port.`;
   if (code === 'EACCES')
-    return `${variable} ${port} is reserved for privileged accounts: set ${variable} to 1024 or a higher one.`;
+    return `${variable} ${port} is reserved for privileged accounts: set ${variable} to 1024 or higher.`;
   if (code === 'EADDRNOTAVAIL')
     return `HOST ${host} is not an address of this machine: set HOST to one of its own, or to 0.0.0.0 for all of them.`;
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')

@@ -16,29 +16,29 @@ export interface LogDestination {
   flush(): void;
   /** Writes the waiting lines before the process exits. Never rejects. Kills the process if nothing else would end it. */
   close(withinMs: number): Promise<void>;
-  /** For the registry that exports it; it is in none yet */
+  /** For the caller to register; in no registry yet */
   readonly lostLines: Counter;
 }
 
 export interface LogDestinationOptions {
-  /** How many bytes wait for each other until they are written */
+  /** How many bytes are collected before they are written */
   readonly minLength: number;
   /** Called when everything has been written after lines were lost */
   readonly onRecovery: (details: { readonly lost: number; readonly reason: string }) => void;
 }
 
 /**
- * Standard output may be on a full file system, a pipe that nobody reads, or a terminal that is gone. That costs lines, and
- * nothing else: they wait up to a bound, and beyond it they are dropped and counted. A write that failed is repeated from
- * where it ended.
+ * Standard output may be on a full file system, a pipe that nobody reads, or a terminal that is gone. Lines then wait up to
+ * a bound; beyond it they are dropped and counted. Nothing else suffers. A write that failed is repeated from where it
+ * ended.
  */
 export function openLogDestination({ minLength, onRecovery }: LogDestinationOptions): LogDestination {
-  // Access makes pipes non-blocking. Without a listener, what else writes to them, such as a warning of Node.js, would
-  // end the process.
+  // Accessing the streams makes pipes non-blocking. Without a listener, a failed write of anything else, such as a warning
+  // of Node.js, would end the process.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   const lostLines = new Counter({
     name: `${IDENTITY.metricsPrefix}log_lines_lost_total`,
-    help: 'Lines of the log that are lost, because it could not be written, or not fast enough',
+    help: 'Lines lost because the log could not be written, or not fast enough',
     registers: [],
   });
   let lost = 0;
@@ -66,7 +66,7 @@ export function openLogDestination({ minLength, onRecovery }: LogDestinationOpti
   destination.on('error', ({ message }: Error) => {
     hasAnswered = true;
     reason = message;
-    // Otherwise every further line would try again.
+    // Otherwise every further line would try to write again.
     Object.assign(destination, { minLength: Number.POSITIVE_INFINITY });
   });
   destination.on('write', () => {
@@ -88,7 +88,7 @@ export function openLogDestination({ minLength, onRecovery }: LogDestinationOpti
     }
   });
   return {
-    // As text, the destination would copy all that it holds for each further line. Its types only know text.
+    // With text, the destination would copy all that it holds for each further line. Its types only allow text.
     write: (line) => void destination.write(Buffer.from(line) as never),
     flush: () => destination.flush(),
     async close(withinMs) {
@@ -101,8 +101,8 @@ export function openLogDestination({ minLength, onRecovery }: LogDestinationOpti
         });
       });
       isClosed = true;
-      // A thread hangs in a write: to a terminal that was stopped, or a pipe that another process has made blocking.
-      // The exit would wait for it.
+      // A thread hangs in a write to a stopped terminal, or to a pipe that another process has made blocking. The exit would
+      // wait for that thread.
       if (!hasAnswered) process.kill(process.pid, 'SIGKILL');
     },
     lostLines,

@@ -8,7 +8,7 @@ import { type LogDestination, openLogDestination } from './log-destination.js';
 /**
  * Lines are written in batches. One write per line would cost a request more than the check of its limits, and handing
  * lines to another thread costs as much as several requests. An exit writes the waiting lines; a killed process loses at
- * most the last half second.
+ * most those of the last FLUSH_INTERVAL_MS.
  */
 const BATCH_BYTES = 32 * 1024;
 
@@ -28,8 +28,8 @@ export interface ProcessLog extends Pick<LogDestination, 'close' | 'lostLines'> 
 }
 
 /**
- * Logs one JSON object per line to standard output, or readable lines in development. What makes them readable is a
- * development dependency, which a production install does not have.
+ * Logs one JSON object per line to standard output, or readable lines in development. The formatter is a development
+ * dependency, which a production install does not have.
  */
 export async function createLogger({
   appEnv,
@@ -38,7 +38,7 @@ export async function createLogger({
   const pretty = appEnv === 'development' ? await importPretty() : undefined;
   const { write, flush, close, lostLines } = openLogDestination({
     minLength: pretty === undefined ? BATCH_BYTES : 0,
-    onRecovery: (details) => log.warn(details, 'the log is written again: lines of it were lost'),
+    onRecovery: (details) => log.warn(details, 'the log is written again: some lines were lost'),
   });
   const format = pretty?.(PRETTY) ?? String;
   // A client's text may be anywhere in a line, such as in the message of an error. A key in it must not reach the log.

@@ -48,7 +48,7 @@ export function isAddressOrBlock(text: string): boolean {
   return version !== 0 && Number(prefix) <= (version === 4 ? 32 : 128);
 }
 
-/** Of pages in apps (Capacitor, Ionic, Tauri, Electron) and extensions: to `URL`, the origin of these is `null`. */
+/** The origins of pages in apps (Capacitor, Ionic, Tauri, Electron) and extensions, which `URL` gives as `null`. */
 const APP_ORIGIN = /^(?:app|capacitor|chrome-extension|ionic|moz-extension|tauri):\/\/[a-z\d._-]+(?::\d+)?$/;
 
 /** Whether a text is what browsers send as `Origin` (RFC 6454, section 6.2), but not the `null` of pages without one. */

@@ -84,7 +84,7 @@ test('on the command line, --once says that the key was there; it needs an owner
   const again = await runInProcess([...create, '--owner', 'command'], environment);
   expect([again.code, again.output]).toEqual([
     0,
-    expect.stringMatching(/\n\nIt was issued before.+rotate it\.\n$/),
+    expect.stringMatching(/\n\nThe key was issued before.+rotate it\.\n$/),
   ]);
   expect(again.output).not.toMatch(/ps_test_\w{10}/);
   for (const [option, message] of [

@@ -476,9 +476,9 @@ describe('a secret in a file', () => {
 });
 
 test('what is odd about the environment is told with what is invalid in it', () => {
-  const notices = ['DATABSE_URL in .env is no variable'];
+  const notices = ['DATABSE_URL in .env is not a variable'];
   expect(() => readConfig({ APP_ENV: 'production' }, process, notices)).toThrow(
-    /- DATABASE_URL must be set in production[^\n]*\n {2}- DATABSE_URL in \.env is no variable$/,
+    /- DATABASE_URL must be set in production[^\n]*\n {2}- DATABSE_URL in \.env is not a variable$/,
   );
   expect(readConfig({}, process, notices).appEnv).toBe('development');
 });

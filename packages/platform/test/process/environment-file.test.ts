@@ -70,8 +70,8 @@ test.each([
 test('each name that no variable of the service has gives a line, and its value none', async () => {
   const { notices } = await load('PROT=4702\nPORT=1\nDATABASE_URL_FILE=/x\nDATABSE_URL=hunter2\n');
   expect(notices.sort()).toEqual([
-    expect.stringMatching(/^DATABSE_URL in \S+\.env is no variable of the service: [^\n]*$/),
-    expect.stringMatching(/^PROT in \S+\.env is no variable of the service: [^\n]*$/),
+    expect.stringMatching(/^DATABSE_URL in \S+\.env is not a variable of the service: [^\n]*$/),
+    expect.stringMatching(/^PROT in \S+\.env is not a variable of the service: [^\n]*$/),
   ]);
   expect(notices.join()).not.toContain('hunter2');
 });

@@ -26,7 +26,7 @@ test.each(['PORT', 'METRICS_PORT'] as const)(
     await listen(other, { ...address, port: 0 });
     const { port } = other.server.address() as AddressInfo;
     await expect(listen(Fastify(), { ...address, port })).rejects.toThrow(
-      `${variable} ${port} is in use on 127.0.0.1: stop what uses it, or set ${variable} to another one.`,
+      `${variable} ${port} is in use on 127.0.0.1: stop the program that uses it, or set ${variable} to another port.`,
     );
     await other.close();
   },

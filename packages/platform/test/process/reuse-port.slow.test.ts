@@ -88,7 +88,7 @@ test.runIf(node)(
     const service = startOnNewer({ ...environment, REUSE_PORT: 'true', LOG_LEVEL: 'silent' });
     expect(await service.ended).toBe(1);
     expect(service.output()).toBe(
-      `PORT ${environment.PORT} is in use on 127.0.0.1: stop what uses it, or set PORT to another one.\n`,
+      `PORT ${environment.PORT} is in use on 127.0.0.1: stop the program that uses it, or set PORT to another port.\n`,
     );
   },
 );
