@@ -17,16 +17,16 @@ import { CURRENT_CLIENT, listClientSources, packClient, readCurrentClient } from
 import { run, runTool } from './run-tool.js';
 
 /*
- * Builds everything the service runs from: the Prisma client, dist/, the files of the reference page, and the packed
- * client. Whatever is up to date is skipped, so this runs before every start. With `--check` it also type-checks; otherwise it only
- * compiles. A production install has nothing to build with and runs what was built before.
+ * Builds everything the service runs from: the Prisma client, dist/, the files of the reference page, and the packed client.
+ * Parts that are up to date are skipped, so this runs before every start. With `--check` it also type-checks; otherwise it only
+ * compiles. A production install has no tools to build with, and runs the existing build.
  *
  * Messages go to standard error, because the standard output of `npm run -s keys` and the like belongs to the command.
  */
 const TO_STDERR = { stdio: ['ignore', 2, 2] };
 /** npm writes this file whenever it changes an installed package. */
 const INSTALLED = 'node_modules/.package-lock.json';
-/** What the service imports of this repository. A copy is in dist/, so that a deployment needs nothing of packages/. */
+/** This repository's packages that the service imports. Copies are in dist/, so a deployment needs nothing of packages/. */
 const LIBRARIES = ['batch-loader', 'definition', 'http-server', 'limits', 'platform'].map(
   (name) => `packages/${name}`,
 );
@@ -60,7 +60,7 @@ function generateClient() {
     runTool('prisma', ['generate'], TO_STDERR);
 }
 
-/** Starts tsc without its wrapper in Node.js, and only if there is something to do: each would take 40 ms. */
+/** Starts tsc without its wrapper in Node.js, and only if there is something to do. Each would take 40 ms. */
 async function compile() {
   const isChecked = process.argv.includes('--check');
   if (!isChecked && PROJECTS.every(isCompiled)) return;
@@ -75,7 +75,7 @@ async function compile() {
   }
 }
 
-/** Node.js looks into this folder before it looks into that of the packages. */
+/** Node.js looks into this folder before that of the installed packages. */
 function copyLibrary(folder) {
   const manifest = join(folder, 'package.json');
   const target = join('dist/node_modules', JSON.parse(readFileSync(manifest, 'utf8')).name);
@@ -113,7 +113,7 @@ async function writeReferencePage() {
   ];
   if (isUpToDate(join(PAGE_OUTPUT, 'page.html'), [...sources, INSTALLED])) return;
 
-  // Loaded here, because a production install, which builds nothing, lacks what they import.
+  // Loaded here, because a production install, which builds nothing, lacks their imports.
   const [{ prepareGuides }, { prepareStart, renderChangelog, renderPage }, { IDENTITY }] = await Promise.all([
     import('./guides.js'),
     import('./reference-page.js'),
@@ -165,7 +165,7 @@ function toLlmsText(guides, { title, description }) {
   ].join('\n\n');
 }
 
-/** A guide as it is served: the client, whose address the sources cannot know, has the one whose bytes never change. */
+/** A guide as it is served, with the client's immutable address, which the sources cannot know. */
 function readGuide(name) {
   const text = readFileSync(join(GUIDES, name), 'utf8');
   return { name, text: text.replaceAll(CLIENT_LOOK_UP, `$ANIMAL_STORE_URL/${readCurrentClient()}`) };

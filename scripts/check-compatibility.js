@@ -3,7 +3,7 @@ import { run } from './run-tool.js';
 
 /*
  * Compares docs/openapi.json, or the document named on the command line, with that of the last release. Fails when a stable
- * or beta operation has changed against the rules, and lists the changes of experimental ones.
+ * or beta operation has changed against the rules, and lists the changes of experimental operations.
  */
 const RELEASES = 'docs/releases';
 const [path = 'docs/openapi.json'] = process.argv.slice(2);

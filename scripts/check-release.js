@@ -7,16 +7,15 @@ import { checkManifests } from './release/manifests.js';
 import { runTool } from './run-tool.js';
 
 /*
- * Checks the upgrade to a release, and what it is deployed with: compose.yaml, the unit of systemd and the Kubernetes
- * manifests against their schemas, and the image by building it and running it. Everything it downloads or builds is in a
- * temporary folder.
+ * Checks the upgrade to a release, and its deployment: compose.yaml, the unit of systemd and the Kubernetes manifests
+ * against their schemas, and the image by building and running it. Downloads and builds are in a temporary folder.
  */
 const NEEDED = ['buildah', 'debootstrap', 'systemd-analyze', 'haproxy', 'curl', 'unshare'];
 /** Automake's exit code for a test that cannot run, so that CI can tell it from one that failed. */
 const SKIPPED = 77;
 
 process.chdir(join(import.meta.dirname, '..'));
-// It needs nothing of what may be missing here.
+// This needs none of the tools that may be missing here.
 const { status: upgrade } = spawnSync('npm', ['run', 'upgrade:check'], { stdio: 'inherit' });
 if (upgrade !== 0 && upgrade !== SKIPPED) process.exit(upgrade ?? 1);
 const obstacle = findObstacle();
@@ -26,7 +25,7 @@ if (obstacle) {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'animal-store-release-'));
-// Also when a tool fails, which ends this process, or on Ctrl-C.
+// Runs even when a tool fails, which ends this process, or on Ctrl-C.
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 process.on('SIGINT', () => process.exit(1));
 process.on('SIGTERM', () => process.exit(1));

@@ -6,11 +6,10 @@ import { run, runCheckingTool, runTool } from './run-tool.js';
  * `npm run check`: everything that must hold before a change is merged, except for the tests. The quickest steps come
  * first.
  *
- * npm run check -- --fix         lets Biome mend what it can
- * npm run check -- lint types    only these steps
+ * npm run check -- --fix lets Biome mend what it can npm run check -- lint types only these steps
  */
 const DOCUMENT = 'docs/openapi.json';
-/** They have packages of their own. */
+/** Folders with packages of their own. */
 const FOLDERS = ['bench', 'examples/storefront'];
 
 const STEPS = {
@@ -44,7 +43,7 @@ function lintDocument() {
   runCheckingTool('@stoplight/spectral-cli', ['lint', ...ruleset, DOCUMENT]);
 }
 
-/** All steps where none is named. */
+/** All steps if none is named. */
 function readArguments() {
   try {
     const options = { fix: { type: 'boolean', default: false } };

@@ -14,14 +14,13 @@ import { run } from './run-tool.js';
 /*
  * Packs the typed client for /client-<version>-<hash>.tgz.
  *
- * A lock file holds the address and the checksum of what it installs, so what is at such an address may never change,
- * nor go: the hash is that of the file's bytes, and releases keep their file in docs/releases/clients, from where every
- * later build of the same major version takes it. Kept rather than built anew: the same bytes would need the same
- * compiler, and the sources of a release are not in the next one's.
+ * A lock file holds the address and the checksum of what it installs, so the file at such an address may neither change
+ * nor go. The hash is that of the file's bytes, and releases keep their file in docs/releases/clients, from where every
+ * later build of the same major version takes it. The file is kept, not rebuilt: the same bytes would need the same
+ * compiler, and a release does not have the sources of earlier ones.
  *
- * The bytes depend on the sources alone, not on a machine. That is why npm does not pack: what it makes depends on its
- * own version and on the zlib of Node.js, which compresses differently from version to version and processor to
- * processor.
+ * The bytes depend on the sources alone, not on a machine. So npm does not pack: its output depends on its own version
+ * and on the zlib of Node.js, which compresses differently from version to version and processor to processor.
  */
 const CLIENT = 'packages/client';
 const RELEASED = 'docs/releases/clients';
@@ -35,7 +34,7 @@ const COMPILATIONS = {
 };
 /** Resolves to the sources, which are not packed. */
 const SOURCE_CONDITION = '@animal-store/source';
-/** npm's own date for what it packs, and the owner of nothing. */
+/** npm's own date for packed files, and no owner. */
 const ATTRIBUTES = { mtime: Date.UTC(1985, 9, 26, 8, 15), mode: '644', uid: 0, gid: 0, user: '', group: '' };
 
 /** The files that the packed client depends on. */
@@ -56,7 +55,7 @@ export function readCurrentClient() {
   return JSON.parse(readFileSync(CURRENT_CLIENT, 'utf8')).file;
 }
 
-/** Packs the client, and puts those of earlier releases beside it. Writes CURRENT_CLIENT last. */
+/** Packs the client, and puts the clients of earlier releases beside it. Writes CURRENT_CLIENT last. */
 export async function packClient() {
   // Loaded here, because a production install, which builds nothing, lacks them.
   const [{ gzipSync }, { createTar }] = await Promise.all([import('fflate'), import('nanotar')]);
@@ -89,7 +88,7 @@ export async function packClient() {
   writeFileSync(CURRENT_CLIENT, toJson({ file }));
 }
 
-/** Keeps the client that was built last for later releases. Returns its path there. */
+/** Keeps the client that was built last for later releases. Returns the path of the copy. */
 export function keepClient() {
   const file = readCurrentClient();
   mkdirSync(RELEASED, { recursive: true });
@@ -117,11 +116,11 @@ function compile() {
   }
 }
 
-/** The manifest without what only this repository uses. */
+/** The manifest without the members that only this repository uses. */
 function describePackage() {
   const { exports, ...manifest } = JSON.parse(readFileSync(join(CLIENT, 'package.json'), 'utf8'));
   const { [SOURCE_CONDITION]: _, ...conditions } = exports['.'];
-  // It is private because npm would publish it without its code.
+  // The package is private because npm would publish it without its code.
   return { ...manifest, private: undefined, exports: { '.': conditions } };
 }
 

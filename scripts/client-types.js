@@ -16,8 +16,8 @@ type Mutation<Input, Output> = TRPCMutationProcedure<{ input: Input; output: Out
  * What the typed client knows of the service: the types of its operations with the document's descriptions, bounds and
  * defaults as comments, which editors show, and a few constants.
  *
- * These are types rather than interfaces, because tRPC's clients take a type that is plain JSON as it is, with its name
- * and comments, and write an interface out.
+ * These are types rather than interfaces, because tRPC's clients keep the name and comments of a type that is plain JSON,
+ * but write an interface out.
  *
  * @param {object} document the OpenAPI document
  * @param {object} contract the operations as listOperations lists them, the table of errors, and the constants of
@@ -42,7 +42,7 @@ export function deriveClient(document, contract) {
   };
 }
 
-/** The router's operations, each with what the document says of it, the name of its input, and the members of that. */
+/** The router's operations, each with the document's text, and the name and the members of its input. */
 function listDescribed({ paths }, operations) {
   return operations.map((operation) => {
     const described = paths[operation.path][operation.method.toLowerCase()];
@@ -68,7 +68,7 @@ function printContract({ components: { schemas } }, operations, errorTable) {
   const named = {
     ...schemas,
     Error: { ...schemas.Error, properties: { code: codeReference, ...members } },
-    // Of the codes that the client knows; the document leaves room for others.
+    // The codes that the client knows; the document leaves room for others.
     ErrorCode: { ...known, description: describeCodes(known.enum, errorTable) },
   };
   const print = createPrinter(named);

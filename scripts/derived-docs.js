@@ -7,7 +7,7 @@ const SPEED = 'docs/speed.svg';
 const FAILURES = 'packages/platform/test/connections/failures.json';
 
 /**
- * Every document that repeats facts of the code: its path, and its text with those facts up to date.
+ * Every document that repeats facts of the code: its path, and its text with up-to-date facts.
  *
  * @param {object} document the OpenAPI document
  * @param {{ PLAN_NAMES: readonly string[], toPlanTable: () => string, SCOPES: readonly string[] }} contract
@@ -33,7 +33,7 @@ export function deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }) {
   return { ...texts, [SPEED]: drawSpeed(speed) };
 }
 
-/** The table in a text is the one with the same headings, because guides are shown as they are, comments included. */
+/** Finds a table by its headings, because a marker would show: guides are shown as they are, comments included. */
 function replaceTable(text, table) {
   const headings = table.slice(0, table.indexOf('\n') + 1);
   const start = text.indexOf(headings);
@@ -97,8 +97,8 @@ function toStabilityTable(operations) {
 }
 
 /**
- * The bench's figures for lists of 20 at the first load with 32 connections: each server's, in per cent of the server that
- * was written by hand.
+ * The bench's figures for lists of 20 at the first load with 32 connections: each server's, in per cent of the
+ * hand-written server.
  */
 function readSpeed(results) {
   const [, figures] = /^### 32 connections, .+\n\n((?:\|.*\n)+)/m.exec(results);

@@ -18,7 +18,7 @@ spec:
 
 /**
  * Every file that repeats the version or the repository's address of package.json, and the copy of the alert rules: its
- * path, and its text with those up to date.
+ * path, and its up-to-date text.
  *
  * @returns {Record<string, string>}
  */
@@ -34,7 +34,7 @@ export function deriveMetadata() {
     );
   const describe = (folder) => {
     const manifest = withVersion(readJson(`${folder}/package.json`), version);
-    // Those that leave this repository say where they are from.
+    // Packages that leave this repository say where they are from.
     const origin = manifest.repository && { repository: { ...repository, directory: folder } };
     return toJson({ ...manifest, ...origin });
   };
@@ -57,7 +57,7 @@ export function deriveMetadata() {
   };
 }
 
-/** Sets the version of a manifest, and those of this repository's packages among its dependencies. */
+/** Sets the version of a manifest, and the versions of this repository's packages among its dependencies. */
 function withVersion(manifest, version) {
   const { dependencies = {} } = manifest;
   for (const [name, range] of Object.entries(dependencies))

@@ -3,7 +3,7 @@ import { KEY_PAGE, PAGE_TITLES } from '../packages/reference-page/src/introducti
 import { LANGUAGES } from '../packages/reference-page/src/languages.js';
 
 const IS_ABSOLUTE = /^[a-z]+:/;
-/** A page that is no file of the repository: guides have its path as code, and the page makes a link of it. */
+/** A page that is not a file of the repository. Guides have its path as code, and the page makes a link of it. */
 const KEY_PATH = `\`/${KEY_PAGE.address}\``;
 const marked = new Marked();
 
@@ -21,7 +21,7 @@ const marked = new Marked();
  * - html: what the page shows before Scalar runs, and without JavaScript, at the same addresses
  * - markdown: the guides as one text, whose links lead to the single ones
  *
- * and toAddress, which says where on the page a link of one of them leads.
+ * and toAddress, which says where on the page a link of a guide leads.
  *
  * @param {readonly Guide[]} guides in their order
  * @throws {Error} for a link that leads nowhere
@@ -111,7 +111,7 @@ function find(addresses, path, target, name) {
   return address;
 }
 
-/** The source as it is, but for links and headings. */
+/** The source, unchanged except for links and headings. */
 function toMarkdown({ name, tokens }, toHref, showHeading) {
   return tokens
     .map((token) => {
@@ -144,7 +144,7 @@ function toHtml({ name, tokens }, toHref, addresses) {
       return `<h${depth}${id}>${content}</h${depth}>\n`;
     },
     html: ({ text }) => toFoldHtml(text) ?? escapeHtml(text),
-    // What scrolls sideways has to be in the order of the Tab key.
+    // Code that scrolls sideways has to be in the order of the Tab key.
     code: ({ text }) => `<pre><code tabindex="0">${escapeHtml(text)}\n</code></pre>\n`,
     table(token) {
       return `<div class="table" tabindex="0">${Renderer.prototype.table.call(this, token)}</div>\n`;
@@ -163,7 +163,7 @@ function toHtml({ name, tokens }, toHref, addresses) {
     .join('');
 }
 
-/** An example in several languages is a part of its own, of which the page's blocks.js makes tabs. */
+/** An example in several languages is a part of its own, which the page's blocks.js turns into tabs. */
 function divideByLanguages(tokens) {
   const parts = [];
   for (const token of tokens) {
@@ -194,7 +194,7 @@ function toFoldHtml(text) {
   return FOLD_END.test(text) ? '</details>\n' : undefined;
 }
 
-/** What is read, without the marks of Markdown. */
+/** The text for readers, without the marks of Markdown. */
 function toText(token) {
   if (token.type === 'html') return FOLD.exec(token.text)?.[1] ?? token.text.replace(FOLD_END, '');
   if (token.type === 'table')

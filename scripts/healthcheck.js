@@ -1,7 +1,7 @@
 /*
- * Exits with 0 while the service in this container is ready, for the container's HEALTHCHECK: the image has no curl. It
- * connects to the address that the service listens on: on Linux, 0.0.0.0 and :: then mean this machine. An agent of its own
- * follows no proxy of the environment, as fetch and the global agent may.
+ * Exits with 0 while the service in this container is ready, for the container's HEALTHCHECK, because the image has no
+ * curl. It connects to the address that the service listens on: on Linux, 0.0.0.0 and :: then mean this machine. An agent
+ * of its own ignores proxies of the environment, which fetch and the global agent may follow.
  */
 import { Agent, get } from 'node:http';
 

@@ -4,17 +4,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /*
- * `node scripts/install.js tools bench` installs what `npm ci` at the root leaves out, because neither the service nor
- * `npm test` needs it: the packages of folders with a lock file of their own. Commands that need them do so themselves.
+ * `node scripts/install.js tools bench` installs what `npm ci` at the root leaves out, because neither the service nor `npm
+ * test` needs it: the packages of folders with a lock file of their own. Commands that need these packages install them.
  */
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/**
- * A copy of the lock file whose packages a folder has. Times of modification say little after another branch was checked
- * out.
- */
+/** A copy of the lock file whose packages a folder has, because times of modification say little after a checkout. */
 const INSTALLED = 'node_modules/.installed.json';
 
-/** Installs the packages of a folder unless those of its lock file are there. Ends this process if npm cannot. */
+/** Installs the packages of a folder's lock file unless they are there. Ends this process if npm cannot. */
 export function installFolder(folder) {
   const cwd = join(ROOT, folder);
   const lock = join(cwd, 'package-lock.json');
@@ -22,7 +19,7 @@ export function installFolder(folder) {
   if (existsSync(installed) && readFileSync(installed).equals(readFileSync(lock))) return;
   process.stderr.write(`Installing the packages of ${folder}/ …\n`);
   const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error', '--fetch-retries=1'];
-  // Standard output belongs to the command that needs them. On Windows, npm is a script of its shell.
+  // Standard output belongs to the calling command. On Windows, npm is a script of the shell.
   const { status } = spawnSync('npm', args, {
     cwd,
     stdio: ['ignore', 2, 2],

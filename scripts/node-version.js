@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const current = process.versions.node;
 const [major, minor] = current.split('.').map(Number);
-/** Each is the first of its line; all lines after the last one will do. */
+/** The first version of each supported line; all lines after the last will do. */
 const supported = engines.node.match(/\d+\.\d+/g);
 const isSupported = supported.some((first) => {
   const [firstMajor, firstMinor] = first.split('.').map(Number);

@@ -1,11 +1,11 @@
 import { KEY_NOTE, listIntroduction, toMarkdown } from '../packages/reference-page/src/introduction.js';
 import { escapeHtml, rewriteLinks } from './guides.js';
 
-/** The identifier of the feed, and the beginning of its entries' (RFC 4151): the same wherever it is served. */
+/** The identifier of the feed, and the beginning of its entries' (RFC 4151): the same wherever the feed is served. */
 const FEED_ID = 'tag:animal-store.example,2025:interface';
 /** An entry of the changelog, such as "## 1.0.0 - 2025-12-05". */
 const ENTRY = /^## (\S+) - (\d{4}-\d{2}-\d{2})$/m;
-/** The first thing that a reader needs. OPERATOR stands for whom to ask. */
+/** The first thing that a reader needs. OPERATOR stands for the person to ask. */
 const START = `1. **Get a key** from OPERATOR. If you run the service yourself, its first start in development prints one. [Your
    key](key) shows what is left of its limits, and what it has called.
 2. **Make a call** with your key in place of \`as_test_…\`:
@@ -78,7 +78,7 @@ function toHtml({ depth, title, address, text = '' }) {
   return `${heading}\n${rewriteLinks(text, (target) => target).html}`;
 }
 
-/** It has the address that it has once Scalar runs. */
+/** The operation's address is the one that it has once Scalar runs. */
 function describeOperation({ operationId, summary, description, path, method, tags: [tag], ...operation }) {
   const notes = [operation['x-stability'], ...(operation.deprecated ? ['deprecated'] : [])];
   const more = operationId === 'getKey' ? `\n\n${KEY_NOTE}` : '';
@@ -92,7 +92,7 @@ function describeOperation({ operationId, summary, description, path, method, ta
 
 /**
  * The changelog of the interface as it is served at /changelog, as Markdown and as a page, and its feed (Atom, RFC 4287).
- * Whoever reads the page or the feed is led on to the page at /docs, and a program to the single guides.
+ * The page and the feed lead people to the page at /docs, and the Markdown leads programs to the single guides.
  *
  * @throws {Error} for an entry without a date, which a feed has to have
  */

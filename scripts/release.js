@@ -3,9 +3,9 @@ import { keepClient } from './client-package.js';
 import { run } from './run-tool.js';
 
 /*
- * `npm run release -- 1.2.3`: runs every check, dates the changelog, commits, tags, and leaves what belongs to a release
- * in dist/release/: the client, which the repository keeps, too, for later releases to serve, the libraries, and the SBOM of
- * what a deployment installs. Nothing is pushed.
+ * `npm run release -- 1.2.3`: runs every check, dates the changelog, commits, tags, and leaves what belongs to a release in
+ * dist/release/: the client, which the repository also keeps for later releases to serve, the libraries, and the SBOM of a
+ * deployment. Nothing is pushed.
  */
 const [version = ''] = process.argv.slice(2);
 const OUTPUT = 'dist/release';
@@ -15,7 +15,7 @@ function fail(message) {
   process.exit(1);
 }
 
-/** Replaces what occurs exactly once. */
+/** Replaces a text that occurs exactly once. */
 function edit(path, text, replacement) {
   const parts = readFileSync(path, 'utf8').split(text);
   if (parts.length !== 2) fail(`${path} must contain "${text}" once.`);

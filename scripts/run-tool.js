@@ -10,7 +10,7 @@ export function runTool(packageName, args, options) {
   return runCommand(`node_modules/${packageName}`, args, options);
 }
 
-/** The same for a package of tools/, which is installed now if it has not been. */
+/** Runs a command of a package of tools/, which is installed now if it has not been. */
 export function runCheckingTool(packageName, args, options) {
   installFolder('tools');
   return runCommand(`tools/node_modules/${packageName}`, args, options);

@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { run, runTool } from './run-tool.js';
 
 /*
- * Builds the small store of the platform's tests, for the programs that they start and for types: what the platform brings
- * into its prisma/, its Prisma client, and dist/ with copies of the packages. Runs after scripts/build.js, and skips what is up to
- * date.
+ * Builds the small store of the platform's tests, for the programs that they start and for types: the platform's files in its
+ * prisma/, its Prisma client, and dist/ with copies of the packages. Runs after scripts/build.js, and skips what is up to date.
  */
 const STORE = 'packages/platform/test/store';
 const DIST = join(STORE, 'dist');
@@ -29,7 +28,7 @@ function build() {
   writeFileSync(BUILT, '');
 }
 
-/** Without types, which npm run check looks at. */
+/** Without checking types, which npm run check does. */
 function compile() {
   runTool('typescript-native', ['--project', STORE, '--noCheck'], QUIET);
 }

@@ -1,7 +1,7 @@
 import { describeRange } from '../packages/reference-page/src/presentation.js';
 
 const MAX_LINE_LENGTH = 110;
-/** Where the name in the document would hide one of JavaScript's own. */
+/** Replacements for names of the document that would hide JavaScript's own. */
 const NAMES = { Error: 'ErrorBody' };
 
 /**
@@ -26,7 +26,7 @@ export function createPrinter(named) {
     const alternatives = schema.anyOf ?? schema.oneOf;
     if (alternatives !== undefined) {
       const values = alternatives.find((each) => each.enum !== undefined);
-      // Names that the document leaves open are those of this version, as the codes of errors are.
+      // An open list of names, such as error codes, has the names of this version.
       const typed = values !== undefined && alternatives.some(isAnyText) ? [values] : alternatives;
       return typed.map((each) => type(each, indent)).join(' | ');
     }
@@ -79,7 +79,7 @@ function isAnyText({ type, enum: values }) {
   return type === 'string' && values === undefined;
 }
 
-/** With its bounds in words, as on the reference page, unless the description has them already. */
+/** The description with its bounds in words, as on the reference page, unless it has them already. */
 export function describe(schema) {
   const { description, type, minLength = 0, maxLength } = schema;
   if (type === 'array') return joinSentences(description, describeItems(schema));
@@ -100,7 +100,7 @@ function joinSentences(...sentences) {
     .join(' ');
 }
 
-/** A union that does not fit on its line has each member on one of its own, as Biome formats it. */
+/** A union that does not fit on a line has each member on its own line, as Biome formats it. */
 function breakUnion(type, start, indent) {
   if (type.includes('\n') || start.length + ` ${type};`.length <= MAX_LINE_LENGTH) return ` ${type}`;
   return type

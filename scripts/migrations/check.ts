@@ -13,6 +13,6 @@ await runOnSource(async ({ url, database }) => {
     process.stdout.write('The database agrees with prisma/schema.prisma.\n');
     return;
   }
-  process.stdout.write(`What would make the database what prisma/schema.prisma says:\n${drift}`);
+  process.stdout.write(`These changes would make the database agree with prisma/schema.prisma:\n${drift}`);
   process.exitCode = 1;
 });

@@ -8,8 +8,8 @@ const warn = (message: string) => void process.stderr.write(`${message}\n`);
 const log = { info: warn, warn: (_bindings: object, message: string) => warn(message) };
 
 /**
- * Runs one of the tools on the database that the configuration names, or on the embedded one, to which nothing is applied.
- * Ends the process if it fails.
+ * Runs a tool on the database that the configuration names, or on the embedded database, to which nothing is applied. Ends
+ * the process if the tool fails.
  */
 export async function runOnSource(run: (source: DatabaseSource) => Promise<void>): Promise<void> {
   try {

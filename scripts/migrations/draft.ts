@@ -4,8 +4,8 @@ import { runOnSource } from './command.js';
 import { draftMigration } from './schema-difference.js';
 
 /*
- * `npm run migrate:draft -- NAME` applies nothing, and writes a migration with what prisma/schema.prisma has and the migrations
- * have not.
+ * `npm run migrate:draft -- NAME` applies nothing, and writes a migration with what the migrations lack of
+ * prisma/schema.prisma.
  */
 const NAME = /^[a-z][a-z\d_]{0,99}$/;
 

@@ -14,7 +14,7 @@ import { COMMAND_CONNECT_TIMEOUT_MS } from '../../packages/platform/src/timing/t
 import { withEngine } from './schema-engine.js';
 
 /** What a draft cannot contain: see docs/recipes.md. The migration `…_pets` has an example of each. */
-const REMINDERS = `-- A draft: what prisma/schema.prisma has and the migrations have not. Add what Prisma cannot express, and delete these lines.
+const REMINDERS = `-- A draft: what the migrations lack of prisma/schema.prisma. Add what Prisma cannot express, and delete these lines.
 --
 -- * Ids: BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) in place of BIGSERIAL.
 -- * CHECK constraints for what the schemas of inputs promise: lengths, bounds, "not only white space".
@@ -27,7 +27,7 @@ const REMINDERS = `-- A draft: what prisma/schema.prisma has and the migrations 
 
 /**
  * Describes how the database of a URL differs from schema.prisma; undefined if it does not. What Prisma cannot express,
- * such as a CHECK constraint, is no difference.
+ * such as a CHECK constraint, does not count.
  */
 export function findDrift(url: string, folder = PRISMA_FOLDER): Promise<string | undefined> {
   return compare(url, { folder, isScript: false });
@@ -37,7 +37,7 @@ export function findDrift(url: string, folder = PRISMA_FOLDER): Promise<string |
  * Writes a migration with the SQL for what schema.prisma has and the migrations lack. To compare, it applies the migrations
  * to a temporary database on the server of the URL.
  *
- * @param folder that of schema.prisma and the migrations
+ * @param folder of schema.prisma and the migrations
  * @returns the path of the file; undefined if the two agree
  * @throws OperatorError where the role may not create a database
  */
@@ -60,7 +60,7 @@ export async function draftMigration(
   return file;
 }
 
-/** The time now, in the form of migrations' names, and later than that of the last. */
+/** The time now, as in migrations' names, and later than that of the last migration. */
 function chooseTime(last = ''): string {
   const now = new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14);
   return String(Math.max(Number(now), Number.parseInt(last, 10) + 1 || 0));
@@ -91,7 +91,7 @@ async function compare(
   return exitCode === 0 ? undefined : (stdout ?? '');
 }
 
-/** Lets something use an empty database on the server of a URL. */
+/** Runs a function on an empty database on the server of a URL. */
 async function withDatabase<T>(url: string, use: (url: string) => Promise<T>): Promise<T> {
   const name = `migrations_${randomUUID()}`;
   const client = new pg.Client({

@@ -25,13 +25,12 @@ interface LoadedEngine {
 }
 
 /**
- * Loaded once in a process, although each test file gets this module anew. The bindings belong to a package, so all files
- * share them: objects that one file leaves to the garbage collector would be freed in the memory of another file's
- * instance.
+ * Loaded once in a process, although each test file gets this module anew. The bindings belong to a package, so all files share
+ * them. Objects that one file leaves to the garbage collector would be freed in the memory of another file's instance.
  */
 const processWide = globalThis as { loadSchemaEngine?: () => Promise<LoadedEngine> };
 
-/** What PostgreSQL calls `"char"`: its catalogues have columns of it. */
+/** The type that PostgreSQL calls `"char"`, which its catalogues use. */
 const CHAR_OID = 18;
 const TEXT_OID = 25;
 
@@ -41,7 +40,7 @@ function loadSchemaEngine(): Promise<LoadedEngine> {
   return processWide.loadSchemaEngine();
 }
 
-/** Lets something use the engine on the schema of a URL, which it does not change by itself. */
+/** Runs a function with the engine on the schema of a URL, which the engine does not change by itself. */
 export async function withEngine<T>(url: string, use: (engine: SchemaEngine) => Promise<T>): Promise<T> {
   const { bindings, adapters } = await loadSchemaEngine();
   const schema = schemaOf(url);
@@ -64,7 +63,10 @@ export async function withEngine<T>(url: string, use: (engine: SchemaEngine) => 
   }
 }
 
-/** The adapter knows no `"char"`: it gets such columns as text. Returns which columns of a result were one, by its rows. */
+/**
+ * The adapter does not know `"char"`, so it gets such columns as text. Returns which columns of a result were `"char"`, by
+ * its rows.
+ */
 function markCharacters(pool: pg.Pool): WeakMap<object, readonly boolean[]> {
   const isCharacter = new WeakMap<object, readonly boolean[]>();
   const query = pool.query.bind(pool) as (config: pg.QueryArrayConfig) => Promise<pg.QueryArrayResult>;

@@ -5,8 +5,8 @@ import { run } from '../run-tool.js';
 import { createSbom } from './sbom.js';
 
 /*
- * Writes what belongs to a release into the folder of the argument: the client that the build has packed, the packages that
- * npm may publish, and the SBOM of what a deployment installs.
+ * Writes the files of a release into the folder of the argument: the client that the build has packed, the packages that
+ * npm may publish, and the SBOM of a deployment.
  */
 const [output = 'dist/release'] = process.argv.slice(2);
 

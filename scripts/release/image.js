@@ -15,7 +15,7 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 /**
  * Builds the Dockerfile on a stand-in for its base image, and prints the size of the result.
  *
- * @returns its root file system and the path of its configuration, both in the folder
+ * @returns the image's root file system and the path of its configuration, both in the folder
  */
 export function buildImage(folder) {
   const storage = [
@@ -30,7 +30,7 @@ export function buildImage(folder) {
   const ask = (...args) => execFileSync('buildah', [...storage, ...args], { encoding: 'utf8' }).trim();
 
   const [, base] = /^ARG NODE_IMAGE=([^\s@]+)/m.exec(readFileSync('Dockerfile', 'utf8'));
-  // Local images have the host `localhost`; with it buildah does not look elsewhere.
+  // Local images have the host `localhost`, with which buildah does not look elsewhere.
   const standIn = `localhost/${base}`;
   createBaseImage(standIn, { buildah, ask });
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'));

@@ -7,7 +7,7 @@ import { run } from '../run-tool.js';
 
 /**
  * Their schemas are the Compose specification's, which dclint contains, and the types of the Kubernetes API. Only this
- * check needs these 30 MB, so they are no dependencies.
+ * check needs these 30 MB, so they are not dependencies.
  */
 const SCHEMAS = ['dclint@3.1.0', 'kubernetes-models@5.1.0'];
 /** actionlint 1.7.7, compiled to WebAssembly. */
@@ -79,7 +79,7 @@ const moduleOf = ({ apiVersion }) => `kubernetes-models/${apiVersion}`;
 
 /**
  * systemd-analyze exits with 0 after a warning about a misspelt setting, and looks for the programs on this machine. It also
- * warns about the units that ours depends on, which are other packages' affair.
+ * warns about units of other packages that ours depends on.
  */
 function checkUnit(folder, name, source) {
   const path = join(folder, name);

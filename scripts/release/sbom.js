@@ -8,14 +8,13 @@ const MANIFESTS = ['.npmrc', 'package.json', 'package-lock.json', ...WORKSPACES]
 
 /**
  * Lists what a deployment installs, as CycloneDX: npm's own list of a folder in which `npm ci --omit=dev` ran. In a
- * folder with the development dependencies, `npm sbom --omit=dev` leaves out a package as soon as one of them needs it,
- * too.
+ * folder with the development dependencies, `npm sbom --omit=dev` also leaves out packages that one of these needs.
  *
  * @returns the SBOM as JSON
  */
 export function createSbom() {
   const temporary = mkdtempSync(join(tmpdir(), 'animal-store-sbom-'));
-  // Also when npm fails, which ends this process.
+  // Runs even when npm fails, which ends this process.
   process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
   // npm calls the application by the name of its folder.
   const folder = join(temporary, 'animal-store');
@@ -30,7 +29,7 @@ export function createSbom() {
   return run('npm', ['sbom', '--prefix', folder, ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-/** Leaves of the workspaces what the build has copied to dist/, because npm makes no SBOM while something is missing. */
+/** Keeps only the workspaces that the build has copied to dist/, because npm makes no SBOM while something is missing. */
 function describeDeployment(folder) {
   const path = join(folder, 'package.json');
   const { devDependencies: _, workspaces, overrides, ...manifest } = JSON.parse(readFileSync(path, 'utf8'));

@@ -10,7 +10,7 @@ export type Creates = { readonly call: Call; readonly status: number }[];
 interface Round {
   readonly url: string;
   readonly keys: Keys;
-  /** Those of earlier rounds, which are repeated. Those of this round are added. */
+  /** Creates of earlier rounds, which are repeated. Those of this round are added. */
   readonly creates: Creates;
   /** All texts of answers are added. */
   readonly texts: Set<string>;
@@ -21,15 +21,15 @@ interface Round {
 
 /** What operators' machines ask */
 const PROBES = ['/health/ready', '/metrics'];
-/** Which page it is, and how long, is no filter. */
+/** Parameters of a page are not filters. */
 const PAGING = ['limit', 'cursor'];
-/** Names the key that an operation ends: the one that asks. */
+/** Names the key that an operation ends, which is the caller's. */
 const HINT = 'hint';
 
 /**
  * Calls every operation that a service describes, over every protocol: reads page by page with each value of each filter, and
- * of each item; creates and changes with each value of each member, of each item. Nothing may be answered with a 5xx, and a
- * read must be a 200. Every operation has to succeed at least once.
+ * of each item; creates and changes with each value of each member, of each item. No response may be a 5xx, and a read must
+ * be a 200. Every operation has to succeed at least once.
  */
 export async function callEveryOperation(round: Round): Promise<Found[]> {
   const { url, keys, creates, texts, isReading, signal } = round;
@@ -87,7 +87,7 @@ async function read(
   for (const item of items) {
     for (const choice of choices) {
       const { inputs } = await caller.readPages(operation, { ...item, ...choice });
-      // REST has read them already.
+      // REST has already read the items.
       const protocol = protocols[turn++ % protocols.length] as Protocol;
       if (protocol !== 'REST')
         for (const input of inputs) await caller.call({ operation, protocol, input }, 200);
@@ -96,8 +96,8 @@ async function read(
 }
 
 /**
- * Each item gets every body, one protocol after the other. The next item begins with the next body, so that of several that are
- * alike each finds one as it was.
+ * Each item gets every body, one protocol after the other. The next item begins with the next body, so that among alike items
+ * each body finds an unchanged one.
  */
 async function write(
   caller: Caller,
@@ -120,12 +120,12 @@ async function write(
   }
 }
 
-/** What the members of an input may be that no path names: the example, and each value of each member */
+/** Values for the members of an input that no path names: the example, and each value of each member */
 async function listBodies(caller: Caller, { body, query }: Operation): Promise<Members[]> {
   const needed = required({ query });
   if (body === undefined) return [needed];
   const { example, members } = body;
-  // In a change, each may stand alone.
+  // In a change, each member may stand alone.
   const others = members.some(({ isRequired }) => isRequired) ? example : {};
   const bodies: Members[] = [example];
   for (const member of members)

@@ -1,22 +1,22 @@
 import type { Member, Members, Operation } from './operations.js';
 import { type Answer, type Call, Sender, toRequest } from './protocols.js';
 
-/** A call that was not answered as it must be. */
+/** A call whose response was wrong. */
 export interface Found {
   readonly operation: string;
   /** The request */
   readonly call: string;
   readonly cause: string;
-  /** By which the log may say more */
+  /** The id by which the log may say more */
   readonly requestId?: string | undefined;
 }
 
-/** Calls a service, and collects what is not answered as it must be. */
+/** Calls a service, and collects wrong responses. */
 export class Caller {
   readonly problems: Found[] = [];
   /** The names of operations of which a call has succeeded */
   readonly succeeded = new Set<string>();
-  /** All texts within the answers of those */
+  /** All texts in the responses of successful calls */
   readonly texts = new Set<string>();
   readonly #operations: readonly Operation[];
   readonly #key: string;
@@ -29,7 +29,7 @@ export class Caller {
     this.#sender = new Sender(url, signal);
   }
 
-  /** @param expected the status; left out, anything but a 5xx will do */
+  /** @param expected the expected status; if left out, anything but a 5xx will do */
   async call(call: Omit<Call, 'key'> & { readonly key?: string }, expected?: number): Promise<Answer> {
     const { name } = call.operation;
     const complete = { key: this.#key, ...call };
@@ -70,7 +70,7 @@ export class Caller {
     return { inputs, ids };
   }
 
-  /** The members that name every item of a path, such as {petId: 1}: those of the lists that the path goes through */
+  /** The members that name every item of a path, such as {petId: 1}: from the lists that the path goes through */
   async listItems(path: string): Promise<Members[]> {
     let items: Members[] = [{}];
     let before = '';
@@ -91,7 +91,7 @@ export class Caller {
     return items;
   }
 
-  /** Values of a member: the ids of all items if it is called like what names them in a path */
+  /** Values of a member: the ids of all items if it has the name of their path parameter */
   async listValues({ name, values }: Member): Promise<readonly unknown[]> {
     const [path] = this.#operations.flatMap((each) =>
       each.path.split(`/{${name}}`, 1).filter((start) => start !== each.path),

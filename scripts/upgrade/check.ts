@@ -13,9 +13,9 @@ import { describeProblems, type Problem } from './problems.js';
 import { type RunningService, startService } from './service.js';
 
 /*
- * `npm run upgrade:check -- COMMIT` tries what an upgrade promises: nodes of the previous version, by default that of the last
- * tag, run on the database of this one. It exits with 1 where an operation of theirs fails, or where this version cannot read
- * what they have written.
+ * `npm run upgrade:check -- COMMIT` tries what an upgrade promises: nodes of the previous version (by default the last tag)
+ * run on the database of this version. Exits with 1 if an operation of the old nodes fails, or if this version cannot read
+ * what they wrote.
  */
 const USAGE = 'Usage: npm run upgrade:check -- [COMMIT]';
 /** Automake's exit code for a test that cannot run */
@@ -40,7 +40,7 @@ async function main(signal: AbortSignal): Promise<number> {
     process.stdout.write(`${previous.reason}\n`);
     return previous.isKnown ? 0 : SKIPPED;
   }
-  // Started as root, PostgreSQL runs as another account, which must be able to enter.
+  // If started as root, PostgreSQL runs as another account, which must be able to enter the folder.
   const folder = await mkdtemp(join(tmpdir(), 'animal-store-upgrade-'));
   await chmod(folder, 0o711);
   try {
@@ -52,7 +52,7 @@ async function main(signal: AbortSignal): Promise<number> {
   }
 }
 
-/** Starts this version, the previous one and again this one on a database of this one, and calls all that each of them has. */
+/** Starts this version, the previous one and this one again on a database of this version, and calls everything that each has. */
 async function check(commit: string, folder: string, signal: AbortSignal): Promise<Problem[]> {
   const previous = await buildPrevious(commit, folder, signal);
   const database = await createMigratedDatabase(folder);
@@ -73,7 +73,7 @@ async function check(commit: string, folder: string, signal: AbortSignal): Promi
         throw error;
       });
       const found = await stop(service, called);
-      // Usage is stored at the shutdown at the latest, whose failure is no answer to a call.
+      // Usage is stored at the shutdown at the latest. A failure there is not the response to a call.
       if ((await database.countRequests()) === stored)
         found.push({ ...SHUTDOWN, cause: 'no usage was stored' });
       problems.push(...found.map((each) => ({ ...each, version })));
@@ -88,7 +88,7 @@ async function check(commit: string, folder: string, signal: AbortSignal): Promi
   }
 }
 
-/** Resolves with what was found, for which the log has the reasons. */
+/** Resolves with the problems, for which the log has the reasons. */
 async function stop(service: RunningService, found: readonly Found[]): Promise<Found[]> {
   const { code, causes } = await service.stop();
   const explained = found.map(({ requestId = '', cause, ...rest }) => ({

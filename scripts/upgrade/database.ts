@@ -29,7 +29,7 @@ export async function createMigratedDatabase(folder: string) {
     await addSampleData(owner);
     return {
       owner,
-      /** Of the role that services run as, with the documented grants */
+      /** The URL of the role that services run as, with the documented grants */
       serviceUrl: Object.assign(new URL(url), { username: SERVICE_ROLE, password }).href,
       /** How many requests are stored as usage */
       async countRequests(): Promise<number> {

@@ -3,9 +3,9 @@ import pg from 'pg';
 import type { Connections } from '../../packages/platform/src/connections/connections.js';
 import { readCode } from '../../packages/platform/src/connections/outage.js';
 
-/** How many rows there are of each combination, so that several calls find one as it was added. */
+/** How many rows there are of each combination, so that several calls find an unchanged row. */
 const COPIES = 3;
-/** Of SQLSTATE: what constraints and triggers refuse */
+/** The SQLSTATEs of what constraints and triggers refuse */
 const REFUSED = /^(?:23...|P0001)$/;
 
 type Store = Pick<Connections, 'pool' | 'schema' | 'inSchema'>;
@@ -15,7 +15,7 @@ interface Column {
   readonly name: string;
   /** The values of its enum */
   readonly values: readonly string[] | null;
-  /** Another table of the store that it refers to */
+  /** Another table of the store that the column refers to */
   readonly parent: string | null;
 }
 
@@ -24,7 +24,7 @@ interface Table {
   readonly columns: readonly Column[];
 }
 
-/** What of a row, and of those that it refers to, is chosen: values by table and column */
+/** The chosen values of a row, and of the rows that it refers to, by table and column */
 type Choice = ReadonlyMap<Column, string>;
 
 /** All columns that may be inserted. */
@@ -42,11 +42,10 @@ const COLUMNS = `
   ORDER BY tables.relname, attnum`;
 
 /**
- * Adds rows to the tables of the store: of every combination of the values of enums that are written, with every one of the
- * rows that they refer to, as far as the database accepts it, because SQL may make each of them. In all else a row is a copy
- * of the first of its table.
+ * Adds rows to the tables of the store: one for every combination of written enum values, with each row that they refer to,
+ * as far as the database accepts it, because SQL may make each. Otherwise a row is a copy of the first row of its table.
  *
- * @param texts all that this version has answered with, among them the values that it writes
+ * @param texts all texts in responses of this version, among them the values that it writes
  */
 export async function fill(store: Store, texts: ReadonlySet<string>): Promise<void> {
   const names = Object.keys(IDENTITY.grants);
@@ -74,7 +73,7 @@ function listChoices({ columns }: Table, tables: ReadonlyMap<string, Table>): Ch
   return choices;
 }
 
-/** Inserts a row and new ones that it refers to. Resolves with its id; undefined where the database refuses it. */
+/** Inserts a row and new rows that it refers to. Resolves with its id; undefined if the database refuses it. */
 async function insert(
   store: Store,
   table: Table,
@@ -103,7 +102,7 @@ async function insert(
   }
 }
 
-/** With those values of an enum that are written. What nothing writes yet, no node meets. */
+/** Keeps the enum values that are written, because no node meets a value that nothing writes yet. */
 function keepWritten(column: Column, texts: ReadonlySet<string>): Column {
   const { table, name, values } = column;
   if (values === null) return column;

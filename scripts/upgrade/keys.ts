@@ -13,7 +13,7 @@ export type Keys = Awaited<ReturnType<typeof issueKeys>>;
 export async function issueKeys({ owner }: MigratedDatabase) {
   const store = createKeyStore(owner, LIVE_PREFIX);
   const own = PLAN_NAMES.find((plan) => PLANS[plan] === undefined);
-  if (own === undefined) throw new Error('Of no plan a key has limits of its own');
+  if (own === undefined) throw new Error('There is no plan whose keys have limits of their own');
   const issue = (options: Partial<Parameters<typeof store.create>[0]>) =>
     store.create({ name: 'upgrade', plan: own, ...UNREACHED, ...options });
   const tomorrow = new Date(Date.now() + 86_400_000);

@@ -42,13 +42,13 @@ export interface Operation {
   readonly method: string;
   /** Relative to the version: /pets/{petId} */
   readonly path: string;
-  /** Of the query */
+  /** The members of the query */
   readonly query: readonly Member[];
   readonly body: { readonly example: Members; readonly members: readonly Member[] } | undefined;
   readonly takesIdempotencyKey: boolean;
 }
 
-/** Whoever changes an item does so after those who read it and add others. */
+/** Items are changed after they are read and others are added. */
 const ORDER = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** The operations of a document: first those that read, then those that add, change and delete. */

@@ -10,7 +10,7 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 type Previous =
   | { readonly commit: string; readonly name: string }
-  /** `isKnown`: that there is none is certain */
+  /** `isKnown`: it is certain that there is none */
   | { readonly commit: undefined; readonly reason: string; readonly isKnown: boolean };
 
 /** Of the packages of this repository */
@@ -19,7 +19,7 @@ const OWN_SCOPE = '@animal-store';
 const RELEASES = 'v[0-9]*';
 
 /**
- * The commit that is the previous version: the one that is named, or that of the last tag of a release.
+ * The commit of the previous version: the named commit, or that of the last tag of a release.
  *
  * @throws OperatorError where there is no such commit, or no repository
  */
@@ -27,9 +27,9 @@ export function findPrevious(wanted: string | undefined, folder = ROOT): Previou
   const git = (...args: readonly string[]) => readGit(folder, args);
   const isShallow = git('rev-parse', '--is-shallow-repository');
   if (isShallow === undefined)
-    throw new OperatorError('The previous version is built from a clone of git: this is none.');
+    throw new OperatorError('The previous version is built from a clone of git, and this is not one.');
   const advice = isShallow === 'true' ? ' This clone is shallow: git fetch --unshallow --tags' : '';
-  // A commit that is a release by itself comes after another one.
+  // The previous version of a commit that is itself a release is the release before.
   const from = git('tag', '--points-at', 'HEAD', '--list', RELEASES) ? 'HEAD^' : 'HEAD';
   const name = wanted ?? git('describe', '--tags', '--abbrev=0', '--match', RELEASES, from);
   if (name === undefined) {
@@ -66,7 +66,7 @@ export async function buildPrevious(commit: string, folder: string, signal: Abor
   return build;
 }
 
-/** Those of this version are taken where they are the same, because npm would need half a minute. */
+/** Takes this version's packages if they are the same, because npm would need half a minute. */
 async function installPackages(build: string, signal: AbortSignal): Promise<void> {
   const installed = join(ROOT, 'node_modules');
   const [own, previous] = [ROOT, build].map((path) => readFileSync(join(path, 'package-lock.json')));
@@ -75,7 +75,7 @@ async function installPackages(build: string, signal: AbortSignal): Promise<void
   return run('npm', args, { cwd: build, signal });
 }
 
-/** Gives a folder the packages of another one, but those of this repository in the folder's own version. */
+/** Gives a folder the packages of another folder, but this repository's in the folder's own version. */
 export async function linkPackages(installed: string, folder: string): Promise<void> {
   const target = join(folder, 'node_modules');
   await mkdir(join(target, OWN_SCOPE), { recursive: true });

@@ -1,14 +1,14 @@
-/** What was not answered as it must be. */
+/** A wrong response. */
 export interface Problem {
   readonly version: string;
   readonly operation: string;
   /** What was called */
   readonly call: string;
-  /** What came of it, and what the log says of that */
+  /** The outcome, and what the log says about it */
   readonly cause: string;
 }
 
-/** One line where there is none, else for each cause the first call and how many failed like it. */
+/** One line if there is no problem, else for each cause the first call and how many others failed in the same way. */
 export function describeProblems(name: string, problems: readonly Problem[]): string {
   if (problems.length === 0) return `Nodes of ${name} run on the database of this version.\n`;
   const calls = new Map<string, string[]>();

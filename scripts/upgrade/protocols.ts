@@ -14,15 +14,15 @@ export interface Call {
 }
 
 export interface Answer {
-  /** Of the response, or of the error that it carries */
+  /** The status of the response, or of the error that it carries */
   readonly status: number;
   readonly headers: Headers;
-  /** Parsed; undefined where there is none */
+  /** Parsed; undefined if there is none */
   // biome-ignore lint/suspicious/noExplicitAny: it has the shape of any operation's answer
   readonly body: any;
 }
 
-/** How long all calls of a service together are repeated while the answer says that they may be, as on a busy machine */
+/** How long all calls of a service together are repeated while the response says so, as on a busy machine */
 const PATIENCE_MS = 60_000;
 const REPEAT_INTERVAL_MS = 200;
 /** Far beyond any time limit of a service */
@@ -73,7 +73,7 @@ export class Sender {
     this.#signal = signal;
   }
 
-  /** Sends a call, and repeats it while the answer says that it may be. */
+  /** Sends a call, and repeats it while the response says that it may be repeated. */
   async send(call: Call): Promise<Answer> {
     const { key, idempotencyKey } = call;
     const headers = {

@@ -8,12 +8,12 @@ const ERROR_LEVEL = 50;
 /** A build that takes longer to listen, or to end, is killed, so that the check fails and does not hang. */
 const MAX_START_MS = 120_000;
 const MAX_STOP_MS = 60_000;
-/** Nothing that could point a service at another database, or at Redis */
+/** The inherited variables: none that could point a service at another database, or at Redis */
 const INHERITED = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'NODE_COMPILE_CACHE'];
 
 export interface RunningService {
   readonly url: string;
-  /** Resolves with the exit code, or the signal that has ended it, and with what the log says of each request that failed. */
+  /** Resolves with the exit code or the signal, and with what the log says of each request that failed. */
   stop(): Promise<{ code: number | NodeJS.Signals | null; causes: ReadonlyMap<string, string> }>;
 }
 
@@ -56,14 +56,14 @@ export async function startService({ build, databaseUrl, cwd, signal }: Options)
 
 /** Resolves with the exit code of a process, or with the signal that has ended it, once nothing of it is left. */
 export function untilEnded(child: ChildProcess): Promise<number | NodeJS.Signals | null> {
-  // That it is interrupted, or cannot be started, is reported before its end.
+  // An interruption, or a failed start, is reported before the end.
   child.on('error', () => {});
   return new Promise((resolve) => {
     child.once('close', (code, signal) => resolve(code ?? signal));
   });
 }
 
-/** Resolves with the URL. From then on, and before, the log is read. */
+/** Resolves with the URL, and reads the log before and after. */
 function untilListening(child: ChildProcess, causes: Map<string, string>): Promise<string> {
   let output = '';
   return new Promise((resolve, reject) => {
@@ -80,7 +80,7 @@ function untilListening(child: ChildProcess, causes: Map<string, string>): Promi
 }
 
 function readCause(line: string, causes: Map<string, string>): void {
-  // The last line of a process that was killed may be a part of one.
+  // The last line of a killed process may be incomplete.
   if (!line.startsWith('{"level":') || !line.endsWith('}')) return;
   const { level, reqId, err, msg } = JSON.parse(line);
   if (level >= ERROR_LEVEL && reqId !== undefined) {

@@ -94,7 +94,7 @@ const updateOrder = procedure
       description:
         'A placed order may be approved, delivered or cancelled; an approved order may be delivered or cancelled. The animal is ' +
         'sold once it is delivered, and available again once the order is cancelled. The order is then closed, and its status can no ' +
-        'longer change. Setting the status that the order already has changes nothing.\n\n' +
+        'longer change. Setting the same status again changes nothing.\n\n' +
         'Experimental: it may change within this version.',
       successDescription: 'The order as it is now',
     },

@@ -66,7 +66,7 @@ const getPet = procedure
       description:
         'Fetches one animal by its identifier. `GET /pets` with the `status` filter replaces this operation. To find one ' +
         'animal there, send a `limit` of 1 and the identifier minus one as the `cursor`. The response has that animal. If there is ' +
-        'none, it has the one with the next higher id, or is an empty array, so compare the id.',
+        'none, it has the next one by id, or is an empty array, so compare the id.',
       successDescription: 'The animal',
     },
     stability: 'stable',

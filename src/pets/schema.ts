@@ -83,7 +83,7 @@ export const petChange = petReference
     expectedStatus: petStatus
       .meta({
         description:
-          'The status that the animal had when it was read. If its status is different by now, nothing is changed.',
+          'The status that the animal had when it was read. If it is different by now, nothing is changed.',
       })
       .exactOptional(),
   })
@@ -93,7 +93,7 @@ export const petChange = petReference
   .meta({
     id: 'PetChange',
     override: { minProperties: 1 },
-    description: `Changes to an animal: at least one of ${CHANGES_TEXT}. Members that are left out stay as they are. Unknown members are ignored.`,
+    description: `Changes to an animal: at least one of ${CHANGES_TEXT}. Omitted members stay as they are. Unknown members are ignored.`,
     examples: [{ status: 'sold' }],
   });
 

@@ -18,10 +18,9 @@ export interface BatchOptions {
   /** A call that waits longer is rejected with a TimeoutError, and never sent. Default: no limit */
   readonly maxWaitMs?: number;
   /**
-   * For tracing, the name of two diagnostics channels: `<name>.call` is published with each call in the context of its
-   * caller, and the tracing channel `<name>` runs a batch with the same objects as its `calls`. This attributes a batch to
-   * all of its callers, where it would seem to belong to the first. Without subscribers nothing is published. Default
-   * `batch-loader`
+   * For tracing, the name of two diagnostics channels: `<name>.call` is published with each call in the context of its caller,
+   * and the tracing channel `<name>` runs a batch with the same objects as its `calls`. This attributes a batch to all of its
+   * callers, where it would seem to belong to the first. Without subscribers nothing is published. Default `batch-loader`
    */
   readonly channelName?: string;
 }

@@ -18,8 +18,8 @@ export type NewPet = {
 };
 
 /**
- * Changes to an animal: at least one of name, categoryId and status. Members that are left out stay as they
- * are. Unknown members are ignored.
+ * Changes to an animal: at least one of name, categoryId and status. Omitted members stay as they are.
+ * Unknown members are ignored.
  */
 export type PetChange = {
   /**
@@ -34,9 +34,7 @@ export type PetChange = {
   categoryId?: number;
   /** Availability of the animal */
   status?: PetStatus;
-  /**
-   * The status that the animal had when it was read. If its status is different by now, nothing is changed.
-   */
+  /** The status that the animal had when it was read. If it is different by now, nothing is changed. */
   expectedStatus?: PetStatus;
 };
 
@@ -151,7 +149,7 @@ export type KeyLimit = {
 export type OperationUsage = {
   /** The day (UTC), as YYYY-MM-DD */
   day: string;
-  /** The name of the operation, or mcp for requests that were denied before their operation was known */
+  /** The name of the operation, or mcp for requests denied before their operation was known */
   operation: string;
   /** How many requests of the key were admitted. An integer from 0 to 2^53 − 1. */
   requests: number;
@@ -187,8 +185,8 @@ export type ErrorBody = {
  * - `payload_too_large` (413): the body is larger than 64 KiB
  * - `unsupported_media_type` (415): the body is not application/json, or has a Content-Encoding
  * - `idempotency_key_reused` (422): this Idempotency-Key was used with another body
- * - `rate_limit_exceeded` (429): the rate limit is used up; wait for `Retry-After`, and longer each time the
- *   error comes again
+ * - `rate_limit_exceeded` (429): the rate limit is used up; wait for `Retry-After`, and longer each time this
+ *   happens again
  * - `api_key_banned` (429): the key kept sending while it was over its limit, or the operator has banned it;
  *   wait for `Retry-After`
  * - `internal_error` (500): an error inside the service; quote the `X-Request-Id` when you report it
@@ -263,9 +261,7 @@ export type UpdatePetInput = {
   categoryId?: number;
   /** Availability of the animal */
   status?: PetStatus;
-  /**
-   * The status that the animal had when it was read. If its status is different by now, nothing is changed.
-   */
+  /** The status that the animal had when it was read. If it is different by now, nothing is changed. */
   expectedStatus?: PetStatus;
 };
 
@@ -328,10 +324,7 @@ export type NameCategoryInput = {
 
 /** The input of revokeKey */
 export type RevokeKeyInput = {
-  /**
-   * The hint of the key itself, as getKey shows it: with any other hint, nothing happens. 1 to 200
-   * characters.
-   */
+  /** The hint of the key itself, as getKey shows it: any other hint changes nothing. 1 to 200 characters. */
   hint: string;
 };
 
@@ -372,8 +365,7 @@ export type Operations = {
    *
    * Fetches one animal by its identifier. `GET /pets` with the `status` filter replaces this operation. To
    * find one animal there, send a `limit` of 1 and the identifier minus one as the `cursor`. The response has
-   * that animal. If there is none, it has the one with the next higher id, or is an empty array, so compare
-   * the id.
+   * that animal. If there is none, it has the next one by id, or is an empty array, so compare the id.
    *
    * Needs the scope `pets:read`.
    *
@@ -449,8 +441,7 @@ export type Operations = {
    *
    * A placed order may be approved, delivered or cancelled; an approved order may be delivered or cancelled.
    * The animal is sold once it is delivered, and available again once the order is cancelled. The order is
-   * then closed, and its status can no longer change. Setting the status that the order already has changes
-   * nothing.
+   * then closed, and its status can no longer change. Setting the same status again changes nothing.
    *
    * Experimental: it may change within this version.
    *

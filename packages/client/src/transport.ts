@@ -112,8 +112,7 @@ function cannotBeSent(url: string, options: RequestInit): boolean {
 
 /**
  * When parsing throws, tRPC drops the response and its status. When parsing returns undefined, tRPC rejects and keeps the
- * response. So this returns undefined, also for an array that is not as long as the batch, which only another server
- * sends.
+ * response. So this returns undefined, also for an array that is not as long as the batch, which only another server sends.
  */
 function parseBody(text: string, url: string): unknown {
   try {

@@ -2,7 +2,7 @@ import type { OperationComparison } from './comparison.js';
 import type { Located, SecurityRequirement } from './document.js';
 import { resolve } from './references.js';
 
-/** What an authentication is, whatever it is called. The list of all scopes, and addresses, may change. */
+/** The members that define an authentication, whatever its name. The list of all scopes, and addresses, may change. */
 const MEMBERS = ['type', 'scheme', 'in', 'name', 'openIdConnectUrl'];
 
 /** Each way to be allowed to call the operation must still be enough. */

@@ -10,7 +10,7 @@ export function listValues(alternatives: readonly Alternative[]): readonly unkno
 
 /**
  * Whether a document names values and leaves room for others, as `anyOf: [{ type: string, enum: […] }, { type: string }]`
- * does: a new value of such a response is one that its clients expect.
+ * does. Clients of such a response expect new values.
  */
 export function isOpenEnum(alternatives: readonly Alternative[]): boolean {
   return listValues(alternatives).length > 0 && alternatives.some(({ schema }) => isAnyText(schema));
@@ -41,7 +41,7 @@ export function compareCodes(
   return true;
 }
 
-/** The document has an example of each code that a status can have, by the name of the code. */
+/** The codes that a status can have. The document has an example of each, by the name of the code. */
 export function listExampleCodes({ content = {} }: Body, document: Document): Set<string> {
   const examples = Object.values(content).flatMap((media) => Object.entries(media.examples ?? {}));
   return new Set(

@@ -14,7 +14,7 @@ const USAGE = `Usage: compatibility [--json] OLD.json NEW.json
 
 Compares two versions of an OpenAPI 3 document.
 
-  --json   prints what was found as JSON
+  --json   prints the result as JSON
   --help   prints this
 
 Exit code: 0 if NEW breaks no rule, 1 if it breaks one, 2 if the two could not be compared.
@@ -30,7 +30,7 @@ try {
   else if (before === undefined || after === undefined || rest.length > 0) throw new CommandError(USAGE);
   else compare(before, after, values.json === true);
 } catch (error) {
-  // Also for what nobody has foreseen: 1 says that there was a comparison.
+  // Also for unforeseen errors, because 1 says that there was a comparison.
   process.exitCode = 2;
   const isExpected = error instanceof CommandError;
   console.error(isExpected ? error.message.trimEnd() : error);
@@ -85,7 +85,7 @@ function print({ breaking, experimental }: Comparison, what: string): void {
   console.log(`${what}: ${breaking.length} breaking changes`);
 }
 
-/** A schema that several operations share breaks the same rule in each: the first of them, and how many there are. */
+/** A schema that several operations share breaks the same rule in each. Returns the first violation, and how many there are. */
 function group(breaking: Comparison['breaking']): [Required<Change>, count: number][] {
   const keyOf = ({ violation: { rule, text } }: Required<Change>) => `${rule} ${text}`;
   const counts = new Map<string, number>();

@@ -3,7 +3,7 @@ import { toComparableText } from './references.js';
 import type { RuleId, Violation } from './rules.js';
 import { createSchemaReader, type SchemaReader } from './schema-reader.js';
 
-/** Whose values a schema describes. In the body of an `error`, the codes may grow. */
+/** What a schema describes values of. In the body of an `error`, codes may be added. */
 export type Direction = 'request' | 'response' | 'error';
 
 /** What comparisons of schemas share within one operation. */
@@ -12,7 +12,7 @@ export interface SchemaComparison {
   readonly after: SchemaReader;
   readonly direction: Direction;
   readonly report: (rule: RuleId, text: string) => void;
-  /** Pairs of schemas that were compared: they may recur, and may contain themselves. */
+  /** Pairs of schemas that were compared, because schemas may recur, and may contain themselves. */
   readonly compared: Pairs<true>;
   readonly attempts: Attempts;
   /** Whether two values are alike, with all that they refer to and without texts for readers. */
@@ -22,7 +22,7 @@ export interface SchemaComparison {
 /** Whether one schema can replace the other, for the pairs that were tried. */
 interface Attempts {
   readonly known: Pairs<boolean>;
-  /** Those that rest on one whose attempt has not ended, in their order. */
+  /** Pairs that rest on a pair whose attempt has not ended, in their order. */
   readonly assumed: [object, object][];
 }
 

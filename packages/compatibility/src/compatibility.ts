@@ -29,7 +29,7 @@ export interface Comparison {
  * Compares two versions of an OpenAPI 3 document, as parsed from JSON.
  *
  * @param now when the release with the document `after` is made, in Unix milliseconds
- * @throws DocumentError when one is no OpenAPI 3 document, or has a reference that leads nowhere
+ * @throws DocumentError when a document is not OpenAPI 3, or has a reference that leads nowhere
  */
 export function compareDocuments(before: Document, after: Document, now: number): Comparison {
   for (const document of [before, after]) checkDocument(document);
@@ -57,12 +57,12 @@ export function compareDocuments(before: Document, after: Document, now: number)
 function checkDocument(document: { readonly openapi?: unknown } | null): void {
   const version = document?.openapi;
   if (typeof version === 'string' && version.startsWith('3.')) return;
-  throw new DocumentError('it is no OpenAPI 3 document: `openapi` is not "3.…"');
+  throw new DocumentError('it is not an OpenAPI 3 document: `openapi` is not "3.…"');
 }
 
 /**
- * A document that is not valid OpenAPI, with a string for a list perhaps, makes a comparison throw anywhere; this names the
- * operation.
+ * A document that is not valid OpenAPI, with a string for a list perhaps, makes a comparison throw anywhere. The error
+ * names the operation.
  */
 function explain<Result>(operation: string, compare: () => Result): Result {
   try {

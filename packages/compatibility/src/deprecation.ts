@@ -1,7 +1,7 @@
 import type { Operation } from './document.js';
 import { MIN_NOTICE_MONTHS, type Violation } from './rules.js';
 
-/** Of an operation that is no longer in the document. */
+/** The violations of an operation that is no longer in the document. */
 export function listRemovalViolations(old: Operation, now: number): Violation[] {
   if (!old.deprecated) return [{ rule: 'operation-kept', text: 'it is gone, and was not deprecated' }];
   const removal = old['x-sunset'];
@@ -9,7 +9,7 @@ export function listRemovalViolations(old: Operation, now: number): Violation[] 
   return now >= Date.parse(removal) ? [] : [{ rule: 'notice-given', text: `it is gone before ${removal}` }];
 }
 
-/** Of an operation that is or becomes deprecated. Its clients learn of it from the release at `now`, whatever it says. */
+/** The violations of an operation that is or becomes deprecated. Its clients learn so from the release at `now`. */
 export function listNoticeViolations(old: Operation, current: Operation, now: number): Violation[] {
   if (!current.deprecated) return [];
   const [since, removal] = readDates(current);

@@ -6,7 +6,7 @@ import { isAllowedType, isAnnotation, LOWER_BOUNDS, listTypes, UPPER_BOUNDS } fr
 const COMPARED_ELSEWHERE = ['properties', 'required'];
 /** Clients tolerate new members, and the length of a page follows from the request. */
 const FREE_IN_RESPONSES = ['additionalProperties', 'maxProperties', 'maxItems'];
-/** How a document says what a member of a body is when it is left out, where it has no `default`. */
+/** How a document names the value of a member of a body that is left out, if it has no `default`. */
 const DEFAULT_IN_WORDS = /`([^`]*)` if left out/;
 
 /** Compares what two schemas say of a value as a whole, but not what they say of its members. */
@@ -23,7 +23,7 @@ export function compareKeywords(old: Schema, now: Schema, place: string, compari
   }
 }
 
-/** Compares what a request means that leaves a value out. */
+/** Compares what leaving out a value of a request means. */
 export function compareDefaults(old: Schema, now: Schema, place: string, comparison: SchemaComparison): void {
   const [before, after] = [readDefault(old), readDefault(now)].map(toText);
   if (comparison.direction === 'request' && before !== after) {
@@ -31,7 +31,7 @@ export function compareDefaults(old: Schema, now: Schema, place: string, compari
   }
 }
 
-/** The keywords by which `outer` excludes values that `inner` allows. One that is unknown here may. */
+/** The keywords by which `outer` excludes values that `inner` allows. A keyword that is unknown here may. */
 function listExcesses(outer: Schema, inner: Schema): string[] {
   if (listTypes(inner)?.length === 0) return [];
   return Object.keys(outer).filter((keyword) => {
@@ -54,7 +54,7 @@ function readDefault({ default: value, description }: Schema): unknown {
   return value ?? DEFAULT_IN_WORDS.exec(String(description))?.[1];
 }
 
-/** Of two lists, what only the first has. */
+/** The values that only the first of two lists has. */
 export function listMissing(values: unknown, among: unknown): string[] {
   const present = new Set(((among ?? []) as readonly unknown[]).map(toText));
   return ((values ?? []) as string[]).filter((value) => !present.has(toText(value)));

@@ -11,7 +11,7 @@ export function locateOperations(document: Document): Map<string, Located> {
     const item = resolve(reference, document);
     for (const method of METHODS.filter((each) => item[each] !== undefined)) {
       const own = item[method] as Operation;
-      // The operation's come last: they replace those of the path that have the same name.
+      // The operation's parameters come last, so that they replace those of the path with the same name.
       const parameters = [...(item.parameters ?? []), ...(own.parameters ?? [])];
       const operation = { ...own, parameters };
       operations.set(`${method.toUpperCase()} ${base}${path}`, { document, operation });
@@ -20,7 +20,7 @@ export function locateOperations(document: Document): Map<string, Located> {
   return operations;
 }
 
-/** Without a slash at its end; empty where the document names no server. */
+/** The path of the first server without a trailing slash; empty if the document names no server. */
 function findBasePath({ servers: [server] = [] }: Document): string {
   if (server === undefined) return '';
   const { url, variables = {} } = server;

@@ -51,7 +51,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-/** What a reference is called, by its last part; undefined for anything else. */
+/** The last part of a reference; undefined for anything else. */
 export function nameOf(value: unknown): string | undefined {
   const reference = isObject(value) ? value.$ref : undefined;
   return typeof reference === 'string' ? decode(reference.split('/').at(-1) ?? '') : undefined;
@@ -73,8 +73,8 @@ export function toOwnText(value: unknown): string {
 }
 
 /**
- * A value and all that it refers to, without texts for readers: two are alike if nothing else differs, whatever the order
- * of their members.
+ * The text of a value and all that it refers to, without texts for readers. It is the same for values that differ only in
+ * these texts, or in the order of their members.
  */
 export function toComparableText(value: unknown, document: Document): string {
   const referenced = new Map<string, string>();
@@ -82,7 +82,7 @@ export function toComparableText(value: unknown, document: Document): string {
     JSON.stringify(each, (key, member: unknown) => {
       if (key === '$ref' && typeof member === 'string' && !referenced.has(member)) {
         referenced.set(member, '');
-        // An example may have a member of this name, and it leads nowhere.
+        // An example may have a member of this name that leads nowhere.
         referenced.set(member, toText(follow(member, document)) ?? '');
       }
       if (isForReaders(key, member)) return undefined;

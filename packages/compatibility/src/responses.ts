@@ -38,7 +38,7 @@ function listStatuses(responses: Responses): [string, Response][] {
   return Object.entries(responses).filter(([status]) => !status.startsWith('x-'));
 }
 
-/** Of a status, a class such as 2XX, or `default`, which stands for errors. */
+/** Whether a status, a class such as 2XX, or `default`, which stands for errors, is a success. */
 function isSuccess(status: string): boolean {
   return /^[123]/.test(status);
 }
@@ -50,7 +50,7 @@ function findResponse(responses: Responses, status: string): Response | undefine
   return responses[status] ?? responses[classOf(status)] ?? responses[classOf(status).toLowerCase()];
 }
 
-/** Whether a status, or one of a class, was to be expected. */
+/** Whether clients could expect a status, or one of a class. */
 function isCovered(responses: Responses, status: string): boolean {
   return findResponse(responses, status) !== undefined;
 }
@@ -88,7 +88,7 @@ function compareResponse(
   }
 }
 
-/** By name, which is independent of case. */
+/** The headers by name, which is independent of case. */
 function listHeaders(
   { headers = {} }: Response,
   { document }: Located,

@@ -1,4 +1,4 @@
-/** How long a stable operation stays, at least, after its deprecation was announced. */
+/** The least time that a stable operation stays after its deprecation was announced. */
 export const MIN_NOTICE_MONTHS = 12;
 
 /** What a stable operation promises from one release to the next. */

@@ -1,7 +1,7 @@
 import type { Schema } from './document.js';
 import { toOwnText } from './references.js';
 
-/** Keywords for readers, and `default`, which is compared by itself. */
+/** Keywords for readers, and `default`, which is compared separately. */
 const ANNOTATIONS = [
   ...['title', 'description', 'example', 'examples', 'externalDocs', '$comment', 'deprecated', 'default'],
   ...['xml', 'discriminator', 'readOnly', 'writeOnly', '$id', '$schema', '$anchor', '$defs', 'definitions'],
@@ -22,8 +22,8 @@ export function isAllowedType(type: string, allowed: readonly string[]): boolean
 }
 
 /**
- * The one form of what can be written in several: `const` as an enum, bounds of OpenAPI 3.0 that are excluded as those
- * of JSON Schema, the type that follows from other keywords, and nothing that allows everything.
+ * One form for schemas that can be written in several: `const` as an enum, excluded bounds of OpenAPI 3.0 as those of
+ * JSON Schema, the type that follows from other keywords, and no keyword that allows everything.
  */
 export function simplify(schema: Schema): Schema {
   const form: Record<string, unknown> = { ...schema };
@@ -98,8 +98,8 @@ export function limitToType(schema: Schema, type: string): Schema {
 }
 
 /**
- * The schema of the values that both allow. What cannot be said in one keyword stays beside it, in `allOf`, and is compared
- * as it is written: schemas of schemas made for that would have no end where they contain themselves.
+ * The schema of the values that both allow. What one keyword cannot say stays in `allOf`, and is compared as it is written.
+ * Merging that, too, would never end for schemas that contain themselves.
  */
 export function intersect(first: Schema, second: Schema): Schema {
   const both: Record<string, unknown> = { ...first };
@@ -136,7 +136,7 @@ function join(keyword: string, first: unknown, second: unknown): unknown {
 
 type Properties = Readonly<Record<string, Schema>>;
 
-/** The members of both, and those of the second that the first has otherwise. */
+/** The members of both, and the members of the second that differ in the first. */
 function joinProperties(first: Properties, second: Properties): [joined: Properties, rest: Properties] {
   const rest = Object.entries(second).filter(
     ([name, schema]) => Object.hasOwn(first, name) && toOwnText(first[name]) !== toOwnText(schema),

@@ -2,9 +2,9 @@ import type { Document, Schema } from './document.js';
 import { nameOf, resolve } from './references.js';
 import { intersect, isAnnotation, limitToType, listTypes, simplify } from './schema-forms.js';
 
-/** One of the schemas of which a value has to fit one. */
+/** A schema of several, of which a value has to fit one. */
 export interface Alternative {
-  /** Of the reference that leads to it, or its title */
+  /** The name of the reference that leads to the schema, or the schema's title */
   readonly name: string | undefined;
   readonly schema: Schema;
 }
@@ -13,9 +13,9 @@ export interface Alternative {
 export interface SchemaReader {
   /** A schema without references, `allOf` and the forms of OpenAPI 3.0; `true`, `false` and none are schemas, too. */
   read(schema: Schema | boolean | undefined): Schema;
-  /** The alternatives of `anyOf` and `oneOf`, each with what stands beside them; a schema without is its only one. */
+  /** The alternatives of `anyOf` and `oneOf`, each with the keywords beside them; a schema without any is its only alternative. */
   listAlternatives(form: Schema): readonly Alternative[];
-  /** The same, and each has one type at most. */
+  /** The alternatives, each with one type at most. */
   listSingleTypes(form: Schema): readonly Alternative[];
 }
 

@@ -66,7 +66,7 @@ function compareMembers(old: Schema, now: Schema, place: string, comparison: Sch
   }
 }
 
-/** Each old alternative of a request has to be accepted, and each new one of a response to be expected. */
+/** Each old alternative of a request has to be accepted, and each new alternative of a response expected. */
 function compareAlternatives(old: Schema, now: Schema, place: string, comparison: SchemaComparison): void {
   const isRequest = comparison.direction === 'request';
   const olds = comparison.before.listSingleTypes(old);
@@ -89,7 +89,7 @@ function compareAlternatives(old: Schema, now: Schema, place: string, comparison
   }
 }
 
-/** The other version of an alternative: that of the same name, or at the same place among as many of the same type. */
+/** The other version of an alternative: the one of the same name, or at the same place among as many of the same type. */
 function findCounterpart(
   alternative: Alternative,
   given: readonly Alternative[],
@@ -115,7 +115,7 @@ function fits(old: Schema, now: Schema, comparison: SchemaComparison): boolean {
   const { known, assumed } = comparison.attempts;
   const result = known.get(old, now);
   if (result !== undefined) return result;
-  // True until the contrary is found: they may contain themselves.
+  // True until the contrary is found, because schemas may contain themselves.
   known.set(old, now, true);
   const count = assumed.push([old, now]);
   const report = () => {
@@ -127,7 +127,7 @@ function fits(old: Schema, now: Schema, comparison: SchemaComparison): boolean {
     return true;
   } catch (error) {
     if (error !== MISFIT) throw error;
-    // What was found to fit meanwhile may rest on it.
+    // Pairs that were found to fit meanwhile may rest on this one.
     for (const pair of assumed.splice(count - 1)) if (known.get(...pair)) known.delete(...pair);
     known.set(old, now, false);
     return false;

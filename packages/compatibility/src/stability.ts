@@ -1,7 +1,7 @@
 import type { OperationComparison } from './comparison.js';
 import type { Operation } from './document.js';
 
-/** From the least stable. */
+/** The least stable first. */
 const LEVELS = ['experimental', 'beta', 'stable'];
 
 /** Whether an operation keeps the rules: all do but those that are marked as experimental. */

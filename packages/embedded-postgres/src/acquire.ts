@@ -5,13 +5,13 @@ import { LockConnection, type Mode } from './lock-connection.js';
 import { readLockFile, removeLockFile, SERVER_TIMEOUT_S, startServer } from './server.js';
 
 /**
- * How long each reason may last before `acquire` gives up. The server takes a moment to notice that the process that
- * used it was killed, and the orphans of a killed server keep its shared memory until they notice. A full or read-only
- * file system is nothing that waiting helps against.
+ * How long each reason may last before `acquire` gives up. The server takes a moment to notice that the process that used
+ * it was killed, and the orphans of a killed server keep its shared memory until they notice. Waiting does not help
+ * against a full or read-only file system.
  */
 const PATIENCE_MS = { inUse: 2000, failed: 10_000, fileSystem: 0, busy: SERVER_TIMEOUT_S * 1000 };
 
-/** A server listens right after writing its lock file, so a process that does not listen after this time is not one. */
+/** A server listens right after writing its lock file, so a process that does not listen after this time is not a server. */
 const STALE_LOCK_FILE_MS = 500;
 
 const FIRST_PAUSE_MS = 10;
@@ -31,7 +31,7 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal;
 }
 
-/** For how many milliseconds something has been the case. */
+/** For how many milliseconds a condition has lasted. */
 type DurationOf = (what: string) => number;
 
 /**
@@ -70,8 +70,8 @@ async function tryAcquire(
     await startServer(cluster, port);
     return busy(cluster);
   } catch (error) {
-    // Nobody listens, so only the process number in the lock file can keep PostgreSQL from starting, and it may belong
-    // to any process by now. If a server is alive after all, its shared memory keeps a second one away from its files.
+    // Nobody listens, so only the process number in the lock file can keep PostgreSQL from starting, and that number may belong
+    // to any process by now. If a server is alive after all, its shared memory keeps a second server away from its files.
     if (lockFile && found === 'absent' && durationOf(lockFile.instance) > STALE_LOCK_FILE_MS) {
       await removeLockFile(cluster, lockFile);
     }

@@ -70,7 +70,7 @@ async function checkBinaries(directory: string, account: Account | undefined): P
 }
 
 /**
- * Creates the symbolic links to the shared libraries. npm packages cannot contain links: an install script creates
+ * Creates the symbolic links to the shared libraries. npm packages cannot contain links, so an install script creates
  * them, which `npm ci --ignore-scripts` skips.
  */
 async function createLinks(directory: string): Promise<void> {

@@ -24,7 +24,7 @@ export interface Cluster {
   readonly password: string;
   readonly account: Account | undefined;
   readonly binaries: Binaries;
-  /** Whether this call created it */
+  /** Whether this call created the cluster */
   readonly created: boolean;
 }
 

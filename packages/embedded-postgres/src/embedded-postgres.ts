@@ -9,9 +9,9 @@ export { EmbeddedPostgresError, type EmbeddedPostgresErrorCode, type Mode };
 export interface EmbeddedPostgresOptions {
   /** Where the database lives, in a subdirectory `postgres`. Created when missing; may be relative. */
   readonly dataDir: string;
-  /** The name of the database and of the role that owns it: what the database was created with. */
+  /** The name of the database and of the role that owns it, which never change. */
   readonly database: string;
-  /** `exclusive`: at most one process per data directory. `shared` (default): any number, with or without that one. */
+  /** `exclusive`: at most one process per data directory. `shared` (default): any number, with or without an exclusive process. */
   readonly mode?: Mode;
   /** For root only: where to put files that PostgreSQL's account cannot reach in their usual place. */
   readonly systemDir?: string;

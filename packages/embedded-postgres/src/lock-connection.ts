@@ -84,7 +84,7 @@ export class LockConnection {
    * stop the server. After either the connection must be closed.
    */
   async lock(mode: Mode): Promise<'locked' | 'in-use' | 'stopping'> {
-    // In this order: even a short-lived lease would keep the last user from stopping the server.
+    // The order matters: even a short-lived lease would keep the last user from stopping the server.
     if (mode === 'exclusive' && !(await this.#query(`pg_try_advisory_lock(${EXCLUSIVE_LOCK})`)))
       return 'in-use';
     return (await this.#query(`pg_try_advisory_lock_shared(${LEASE_LOCK})`)) ? 'locked' : 'stopping';

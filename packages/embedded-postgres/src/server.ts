@@ -44,7 +44,7 @@ export async function removeLockFile(cluster: Cluster, stale: LockFile): Promise
 
 /**
  * Starts PostgreSQL and waits until it accepts connections. pg_ctl puts it into a session of its own, where a Ctrl-C in
- * the terminal does not reach it. Without a port it uses its previous one if that is free, else another.
+ * the terminal does not reach it. Without a port, PostgreSQL gets its previous port if that is free, else another.
  */
 export async function startServer(cluster: Cluster, port?: number): Promise<void> {
   const chosen = port ?? (await choosePort(cluster));
@@ -67,7 +67,7 @@ export async function startServer(cluster: Cluster, port?: number): Promise<void
 /** Stops PostgreSQL after everything committed is written; connections that are still open end. */
 export async function stopServer(cluster: Cluster): Promise<void> {
   const stopping = await readLockFile(cluster);
-  // If another process starts a server right after this one, pg_ctl's own wait would wait for that one to stop too.
+  // If another process starts a server right after this one, pg_ctl's own wait would wait for that server to stop, too.
   await control(cluster, ['stop', '-m', 'fast', '-W']);
   const deadline = Date.now() + SERVER_TIMEOUT_S * 1000;
   while (stopping && isAlive(stopping.pid) && (await readLockFile(cluster))?.instance === stopping.instance) {

@@ -5,10 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { ConnectionError, FastifyInstance } from 'fastify';
 import { addressId } from './client-address.js';
 
-/**
- * How long a rejected client may continue to send. If the connection closed earlier, the client could lose responses: see
- * rejectSocket.
- */
+/** How long a rejected client may continue to send. Closing earlier could lose responses: see rejectSocket. */
 const LINGER_MS = 1_000;
 
 /** A request line with a method that is well-formed (RFC 9112, section 3). The end of a body may precede it. */
@@ -58,8 +55,7 @@ export function createParserErrorHandler(refuse: Refuse) {
  */
 export function rejectSocket(socket: Duplex, refusal: Refusal, requestId: string): void {
   rejectedSockets.add(socket);
-  // The malformed input may be the body of a request that already has its response, or may follow a response that is being
-  // sent.
+  // The malformed input may be the body of a request that has its response already, or may follow a response in progress.
   const isAnswered = socket instanceof Socket && socket.debt?.last?.headersSent === true;
   if (socket.writable && !isAnswered) socket.write(formatResponse(refusal, requestId));
   socket.end();

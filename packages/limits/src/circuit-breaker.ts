@@ -18,7 +18,7 @@ const CLOSED = 'The connection was closed';
 const OPEN_ERROR = new Error('The circuit breaker is open');
 
 export interface CircuitBreakerOptions {
-  /** Repeated until it succeeds, for the key that failed. It should write: a server may answer and yet reject that. */
+  /** Repeated until it succeeds, for the key that failed. It should write, because a server may answer and yet reject writes. */
   readonly trial: (key: string) => Promise<unknown>;
   /** The key of the first trial */
   readonly trialKey: string;
@@ -32,22 +32,18 @@ export interface CircuitBreakerOptions {
 }
 
 /**
- * A circuit breaker (https://martinfowler.com/bliki/CircuitBreaker.html): whether commands to a server are sent.
+ * A circuit breaker (https://martinfowler.com/bliki/CircuitBreaker.html) decides whether commands to a server are sent.
  *
- * ## Closed
- * As in an electric circuit, commands go through. The first one that fails or times out opens the breaker; so does a lost
- * connection, without a word while nothing waits for an answer.
+ * ## Closed As in an electric circuit, commands go through. The first command that fails or times out opens the breaker.
+ * So does a lost connection, silently if nothing waits for an answer.
  *
- * ## Open
- * Commands are rejected at once, so that no request waits. It starts in this state. Every 200 ms it is half-open for a
- * moment.
+ * ## Open Commands are rejected at once, so that no request waits. The breaker starts in this state, and is half-open for
+ * a moment at regular intervals.
  *
- * ## Half-open
- * One command, a trial in the background, goes through, and all others are still rejected. If the trial succeeds, the
- * breaker closes; if not, it stays open, and after several failures the connection is replaced.
+ * ## Half-open One command, a trial in the background, goes through, and all others are still rejected. If the trial
+ * succeeds, the breaker closes; if not, it stays open, and after several failures the connection is replaced.
  *
- * ## Disposed
- * Commands are rejected for good.
+ * ## Disposed Commands are rejected for good.
  */
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
@@ -60,9 +56,9 @@ export class CircuitBreaker {
   #timer: NodeJS.Timeout | undefined;
   /** How many commands have no answer yet */
   #waiting = 0;
-  /** Whether it is open for a connection that was closed while nothing waited, and nothing has failed since */
+  /** Whether the breaker is open for a connection that was closed while nothing waited, and nothing has failed since */
   #isReconnecting = false;
-  /** Called once that has ended, for the commands that came meanwhile */
+  /** Called once the reconnection has ended, for the commands that came meanwhile */
   readonly #onReconnected: (() => void)[] = [];
 
   constructor(options: CircuitBreakerOptions) {
@@ -95,7 +91,7 @@ export class CircuitBreaker {
     return result;
   }
 
-  /** A command waits for the new connection as it does for a slow answer: both together within the timeout. */
+  /** A command waits for the new connection as for a slow answer, both together within the timeout. */
   async #runReconnected<T>(key: string, command: () => Promise<T>, timeoutMs: number): Promise<T> {
     const startedAt = performance.now();
     const reconnected = new Promise<void>((resolve) => this.#onReconnected.push(resolve));
@@ -111,8 +107,9 @@ export class CircuitBreaker {
   }
 
   /**
-   * Opens the breaker for a connection that was closed. While nothing waits for an answer that is no outage: servers close
-   * idle connections. Commands wait until the client has connected again; the log says nothing unless that takes too long.
+   * Opens the breaker for a connection that was closed. While nothing waits for an answer, that is no outage, because
+   * servers close idle connections. Commands wait until the client has connected again; the log says nothing unless that
+   * takes too long.
    */
   lose(): void {
     if (this.#state !== 'closed') return;
@@ -202,7 +199,7 @@ export class CircuitBreaker {
   }
 }
 
-/** The message only: an error of ioredis carries the command with its arguments, such as a password. */
+/** Only the message, because an error of ioredis carries the command with its arguments, such as a password. */
 function toMessage(error: unknown): string {
   // A name with several addresses, none of which answers, is one error per address.
   if (error instanceof AggregateError) return error.errors.map(toMessage).join(', ');

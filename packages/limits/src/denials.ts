@@ -17,13 +17,14 @@ export interface DenialsOptions {
   readonly findShared: () => Pick<MemoryStore, 'consume'> | undefined;
 }
 
-/** Counts what keys are denied as requests are counted: in a window that starts with the first denial. */
+/** Counts the denials of keys as requests are counted, in a window that starts with the first denial. */
 export function createDenials({ windowKind, memory, findShared }: DenialsOptions) {
   const { name, lengthMs, field } = windowKind;
   /** A window with room for one less than the limit: the denial that reaches the limit is the first to find no room. */
   const toDeniedWindows = (limits: Limits): readonly [Window] => {
     const limit = readLimit(limits, field);
-    if (limit === undefined) throw new RangeError(`Denials are counted for whoever has a limit ${field}`);
+    if (limit === undefined)
+      throw new RangeError(`Denials are counted only for subjects that have a limit ${field}`);
     return [{ name, lengthMs, limit: limit - 1 }];
   };
   return {
@@ -35,7 +36,7 @@ export function createDenials({ windowKind, memory, findShared }: DenialsOptions
       const { id, limits } = subject;
       const options = { windows: toDeniedWindows(limits), counts: true, restarts: true };
       if (cost === 0) return undefined;
-      // Whoever awaits the result waits for what onLimit has begun.
+      // Awaiting the result includes what onLimit has begun.
       const act = ({ isAllowed }: RateLimitResult) =>
         (isAllowed ? undefined : onLimit()) as Promise<void> | undefined;
       const shared = findShared();

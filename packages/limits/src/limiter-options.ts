@@ -3,20 +3,20 @@ import { isCountable, type WindowKind } from './rate-limit-result.js';
 import { checkRedisUrls } from './redis/urls.js';
 
 export interface LimiterOptions<Field extends string = string> {
-  /** In which requests are counted, the shortest first. Denials are counted in the first. */
+  /** The windows in which requests are counted, the shortest first. Denials are counted in the first window. */
   readonly windows: readonly [WindowKind<Field>, ...WindowKind<Field>[]];
   /** None: memory. One: Redis or Valkey, or Sentinels. Several: nodes of a cluster. */
   readonly redisUrls: readonly string[];
-  /** Reads the URLs again, for connections that are made later. When it fails, the last ones stay. While Redis is away, the log says why */
+  /** Reads the URLs again, for later connections. If that fails, the last URLs stay. While Redis is away, the log says why */
   readonly readRedisUrls?: () => readonly string[];
   readonly log: Log;
-  /** The prefix of every key in Redis. Limiters with the same one share their counts. Default `limits` */
+  /** The prefix of every key in Redis. Limiters with the same prefix share their counts. Default `limits` */
   readonly prefix?: string;
   /** Milliseconds of a clock that cannot be set, by which memory counts; Redis has its own. Default: monotonic */
   readonly clock?: () => number;
   /** Unix milliseconds, for telling callers when a window ends, and nothing else. Default `Date.now` */
   readonly now?: () => number;
-  /** Called with what each command of a request to Redis took, in seconds */
+  /** Called with the seconds that each command of a request to Redis took */
   readonly observeCommand?: (seconds: number) => void;
   /** How long a command to Redis may take before memory decides, in milliseconds. Default 160 */
   readonly commandTimeoutMs?: number;
@@ -52,13 +52,13 @@ function checkTypes(options: LimiterOptions, names: readonly (keyof LimiterOptio
 /** Names become fields in Redis, and words of a script. */
 function checkWindows(kinds: readonly WindowKind[]): void {
   if (!Array.isArray(kinds) || kinds.length === 0)
-    throw new TypeError('windows must be an array of at least one');
+    throw new TypeError('windows must be an array of at least one window');
   const names = kinds.map(({ name }: WindowKind) => name);
   // Each window has two fields in Redis: see createConsumeScript.
   const fields = new Set(names.flatMap((name) => [name, `${name}Ends`]));
   if (fields.size < 2 * names.length || !names.every((name) => /^[A-Za-z]+$/.test(name ?? '')))
     throw new TypeError(
-      `The names of windows are letters, each another, also with Ends after them: ${names.join(', ')}`,
+      `The names of windows must be letters, and must differ, also with Ends after them: ${names.join(', ')}`,
     );
   if (!kinds.every(({ field }: WindowKind) => typeof field === 'string'))
     throw new TypeError('The field of a window is the member of limits that holds its number');

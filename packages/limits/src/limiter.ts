@@ -5,9 +5,9 @@ import { hasRoom, type RateLimitResult, toWindows } from './rate-limit-result.js
 import { checkCost, checkSubject, type Subject } from './subject.js';
 
 /**
- * What a caller gets wrong is an error of that call alone, thrown at once. Each method that takes a subject or a cost throws a
- * TypeError for a subject without such a kind, id or limits, and for a limit that is no number. It throws a RangeError for a
- * limit or a cost that is not a whole number from 0.
+ * A caller's mistake is an error of that call alone, thrown at once. Each method that takes a subject or a cost throws a
+ * TypeError for a subject without a valid kind, id or limits, and for a limit that is not a number. It throws a RangeError for
+ * a limit or a cost that is not a whole number from 0.
  */
 export interface Limiter<Field extends string = string> {
   /**
@@ -19,27 +19,28 @@ export interface Limiter<Field extends string = string> {
   /** What `consume` would decide, by counts that may be REPLY_TTL_MS old. Counts nothing. */
   read(subject: Subject<Field>, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /**
-   * Counts a denied request by its cost. When as many requests of the subject were denied within the first window as it
-   * allows, it calls `onLimit` and counts from 0 again. With Redis, the denials of all nodes count; without Redis, and
-   * while it is away, only those of this node. Await it: it fails as `onLimit` does, whose promise it waits for.
+   * Counts a denied request by its cost. When as many requests of the subject were denied within the first window as the
+   * window allows, `onLimit` is called and the count starts from 0 again. With Redis, the denials of all nodes count;
+   * without Redis, and while Redis is away, only those of this node. Await the result: it waits for the promise of
+   * `onLimit`, and fails as that does.
    *
    * @throws RangeError for a subject without a limit in the first window
    */
   countDenied(subject: Subject<Field>, cost: number, onLimit: () => unknown): Promise<void> | undefined;
   /**
-   * Counts the denied requests of a subject from 0: for one whose limit another node has found to be reached.
+   * Counts the denied requests of a subject from 0, because another node has found that its limit is reached.
    *
    * @throws RangeError for a subject without a limit in the first window
    */
   resetDenied(subject: Subject<Field>): void;
   /** Whether the last known counters leave no room for `cost` requests. Asks nobody. */
   isDenied(subject: Subject<Field>, cost: number): boolean;
-  /** Who decides; `degraded` while memory does in place of Redis */
+  /** What decides; `degraded` while memory decides in place of Redis */
   readonly state: 'memory' | 'redis' | 'degraded';
   /**
    * Resolves when the configured store decides.
    *
-   * @throws Error when Redis does not after `withinMs`. @throws RangeError for a `withinMs` that is no number from 0
+   * @throws Error when Redis does not decide after `withinMs`. @throws RangeError for a `withinMs` that is not a number from 0
    */
   ready(withinMs: number): Promise<void>;
   /** Ends the connection to Redis. A closed limiter decides from memory. */
@@ -47,13 +48,13 @@ export interface Limiter<Field extends string = string> {
 }
 
 /**
- * How many subjects of each kind one process remembers, which takes about 55 MB when all are full. Beyond that, the
- * least recently seen is forgotten: its counts are lost if memory decides, but not if Redis does. What a key is denied is a
- * subject of its own.
+ * How many subjects of each kind one process remembers, which takes about 55 MB when all are full. Beyond that, the least
+ * recently seen is forgotten: its counts are lost if memory decides, but not if Redis does. The denials of a key are a
+ * subject of their own.
  */
 export const MAX_SUBJECTS = { key: 100_000, address: 50_000, denied: 50_000 } as const;
 
-/** How long a denial of Redis is repeated without asking: after it, the numbers that callers get would be too old. */
+/** How long a denial of Redis is repeated without asking. Later, the numbers that callers get would be too old. */
 const REPLY_TTL_MS = 1_000;
 
 /** Longer than a pause of either side, such as a garbage collection, and short beside what callers wait for. */
@@ -61,12 +62,12 @@ const COMMAND_TIMEOUT_MS = 160;
 
 /**
  * A limiter over memory alone, or over Redis, which decides as long as it can; while it cannot, memory does. Memory holds
- * the counters of Redis' last reply, so that it can continue from there, and can deny without asking where the result is
- * certain. When Redis is back, or has lost its counters, it continues from those of memory.
+ * the counters of Redis' last reply, continues from there, and denies without asking where the result is certain. When
+ * Redis is back, or has lost its counters, it continues from those of memory.
  *
  * Redis connects later, and its client is loaded only if it is used.
  *
- * @throws TypeError for windows that cannot be counted in, and for other options that are not what they should be
+ * @throws TypeError for windows that cannot be counted in, and for other invalid options
  */
 export async function createLimiter<Field extends string>(
   options: LimiterOptions<Field>,
@@ -115,7 +116,7 @@ export async function createLimiter<Field extends string>(
     const shared = windows.length > 0 ? findShared() : undefined;
     if (shared === undefined) return memory.decide(id, cost, options);
     const { counters, ageMs } = memory.peek(id, windows);
-    // Counters only grow until their window ends: what they deny now, Redis would deny too.
+    // Counters only grow until their window ends: what they deny now, Redis would deny, too.
     if (ageMs <= REPLY_TTL_MS && !(counts && hasRoom(windows, counters, cost)))
       return memory.decide(id, cost, options);
     return shared.consume(id, cost, options);

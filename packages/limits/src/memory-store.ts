@@ -18,7 +18,7 @@ interface Counter {
 interface SubjectState {
   /** By the names of their windows */
   readonly counters: Record<string, Counter>;
-  /** When a store that counts for several processes replaced its counters; never, if this one has counted since */
+  /** When a store that counts for several processes replaced the counters; never, if this store has counted since */
   replacedAtMs: number;
 }
 
@@ -35,9 +35,9 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * A limiter of rate-limiter-flexible that counts in the memory of this process, and insures the one of Redis. The library's
- * own has one window per instance, counts what it denies, is unbounded, sets a timer for every key, and has no clock that a
- * test could move.
+ * A limiter of rate-limiter-flexible that counts in the memory of this process, and insures the limiter of Redis. The
+ * library's own memory limiter has one window per instance, counts what it denies, is unbounded, sets a timer for every
+ * key, and has no clock that a test could move.
  *
  * There are no timers: windows that have ended are overwritten, or evicted with their subject.
  */
@@ -62,7 +62,7 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
     return this.decide(id, cost, options);
   }
 
-  /** The same, without a promise. */
+  /** Decides without a promise. */
   decide(id: string, cost: number, { windows, counts, restarts }: ConsumeOptions): RateLimitResult {
     const clockMs = this.#clock();
     const known = readCounters(this.#subjects.get(id), windows, clockMs);

@@ -2,10 +2,10 @@ import { RateLimiterRes } from 'rate-limiter-flexible';
 
 /** One of the windows in which a limiter counts, such as `{ name: 'minute', lengthMs: 60_000, field: 'perMinute' }`. */
 export interface WindowKind<Field extends string = string> {
-  /** In results, and in Redis */
+  /** The name in results, and in Redis */
   readonly name: string;
   readonly lengthMs: number;
-  /** The member of a subject's limits that says how many requests fit into it */
+  /** The member of a subject's limits that says how many requests fit into the window */
   readonly field: Field;
 }
 
@@ -49,7 +49,7 @@ export function toWindows<Field extends string>(
   limits: Limits<Field>,
 ): readonly Window[] {
   const windows: Window[] = [];
-  // Several times a request: flatMap would take a microsecond more.
+  // This runs several times a request, and flatMap would take a microsecond more.
   for (const { name, lengthMs, field } of kinds) {
     const limit = readLimit(limits, field);
     if (limit !== undefined) windows.push({ name, lengthMs, limit });
@@ -93,13 +93,13 @@ export interface LimitStatus {
   /** Requests that it still allows */
   readonly remaining: number;
   readonly windowSeconds: number;
-  /** When it ends, in Unix milliseconds, for callers only; for a window that has not started, if it started now */
+  /** When the window ends, in Unix milliseconds, for callers only; for a window that has not started, if it started now */
   readonly resetAtMs: number;
   /** Whole seconds until then, rounded up, at least 1 */
   readonly resetSeconds: number;
 }
 
-/** In place of the binding window, for a subject that none limits */
+/** In place of the binding window, for a subject that no window limits */
 const UNLIMITED: LimitStatus = {
   name: 'none',
   limit: Number.POSITIVE_INFINITY,

@@ -1,8 +1,8 @@
 import type { Limits } from './rate-limit-result.js';
 
 /**
- * A caller with limits, by an id that no other caller of its kind has: a key or an account, which is remembered for long, or
- * the address of somebody who shows none, of which there are many.
+ * A caller with limits, by an id that is unique among its kind: a key or an account, which is remembered for long, or the
+ * address of a caller without one, of which there are many.
  */
 export interface Subject<Field extends string = string> {
   readonly kind: 'key' | 'address';
@@ -12,8 +12,8 @@ export interface Subject<Field extends string = string> {
 }
 
 /*
- * What a caller gets wrong is an error of that call. Past these checks it would look like a failure of Redis, which takes
- * Redis from all callers.
+ * A caller's mistake is an error of that call. Past these checks, it would look like a failure of Redis, and take Redis
+ * from all callers.
  */
 
 /** @throws TypeError */

@@ -1,16 +1,16 @@
 /*
- * Repairs of Scalar's markup, each of which axe asks for: it misleads screen readers, or keeps the keyboard out. Scalar
+ * Repairs of Scalar's markup that axe asks for, because it misleads screen readers or keeps the keyboard out. Scalar
  * resets attributes when the selection changes.
  */
 const REPAIRS = new Map([
   // A button of the sidebar cannot be selected, but it can be the current one.
   ['button[aria-selected]:not([role])', moveSelected],
-  // A button is no landmark, and has a role; an aside is a landmark of its own kind.
+  // A button is not a landmark, and has a role; an aside is a landmark of its own kind.
   [
     'button:is([role=search], [role=none]), aside[role=navigation]',
     (element) => element.removeAttribute('role'),
   ],
-  // Landmarks need different names: there is an example for each operation, and a tag's section has its header's name.
+  // Landmarks need different names, but there is an example for each operation, and a tag's section has its header's name.
   [
     ':is(.scalar-card, .tag-section-container)[role=region]',
     (element) => element.setAttribute('role', 'group'),
@@ -59,7 +59,7 @@ function nameTextbox(field) {
   );
 }
 
-/** What scrolls sideways has to be in the order of the Tab key, and only that. */
+/** Puts into the order of the Tab key what scrolls sideways, and nothing else. */
 function makeScrollable(element) {
   if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;
   else element.removeAttribute('tabindex');

@@ -1,6 +1,6 @@
 /*
- * What makes the code blocks of the page ready to be pasted: they show this service's address and the key that the
- * reader has entered, each has a button that copies it, and the languages of an example are tabs.
+ * Makes the code blocks of the page ready to be pasted: they show this service's address and the key that the reader has
+ * entered, each has a button that copies it, and the languages of an example are tabs.
  */
 import { LANGUAGES } from './languages.js';
 import { isKey, keepKey, readKey } from './session-key.js';
@@ -14,7 +14,7 @@ const COPIED_MS = 2_000;
 
 const chosenLanguage = createItem('localStorage', 'animal-store-language');
 
-/** For a code element its content as it came, and the first node and the key of what it shows now */
+/** For each code element its original content, and the first node and the key of what it shows now */
 const shown = new WeakMap();
 let panelCount = 0;
 
@@ -31,7 +31,7 @@ export function watchKey() {
   });
 }
 
-/** The language chosen for the samples of an operation is the one of the guides, too. */
+/** The language chosen for the samples of an operation applies to the guides, too. */
 export function watchLanguage() {
   addEventListener('click', ({ target }) => {
     const option = target.closest('[role="option"]')?.textContent.trim();
@@ -39,7 +39,7 @@ export function watchLanguage() {
   });
 }
 
-/** Does nothing to blocks that are as they should be, so it may run after every change of the page. */
+/** Leaves finished blocks alone, so it may run after every change of the page. */
 export function prepareBlocks() {
   document.querySelectorAll('.by-language, .introduction-description .markdown').forEach(gatherTabs);
   for (const code of document.querySelectorAll(BLOCKS)) {
@@ -55,9 +55,9 @@ function fillIn(code) {
   if (isUnchanged && known.key === key) return;
   const original = isUnchanged ? known.original : code.innerHTML;
   code.innerHTML = original;
-  // From the last to the first, so that the places of the others stay the same.
+  // From the last match to the first, so that the places of the others stay the same.
   for (const match of [...code.textContent.matchAll(PLACEHOLDER)].reverse()) {
-    // Anything else that was typed could end a string of the code.
+    // Any other typed text could end a string of the code.
     const text = toValue(match, isKey(key) ? key : undefined);
     if (text !== undefined) replaceText(code, match.index, match[0].length, text);
   }
@@ -98,7 +98,7 @@ function addCopyButton(code) {
   code.after(button);
 }
 
-/** Browsers have a clipboard only for pages that came over TLS or from this machine. */
+/** Browsers offer a clipboard only to pages that came over TLS or from this machine. */
 async function copy(code) {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(code.textContent);
   getSelection().selectAllChildren(code);
@@ -141,7 +141,7 @@ function chooseLanguage(language) {
   document.querySelectorAll('.languages').forEach(selectTab);
 }
 
-/** Where there is no example in the reader's language, the first one is shown. */
+/** If there is no example in the reader's language, the first example is shown. */
 function selectTab(tabs) {
   const all = [...tabs.children];
   const selected = all.find(({ textContent }) => textContent === readLanguage()) ?? all[0];

@@ -29,7 +29,7 @@ export const KEY_NOTE = `[${KEY_PAGE.title}](${KEY_PAGE.address}) shows it as a 
 /**
  * The sections, whose texts are Markdown.
  *
- * @param {string} description that of the document, whose first paragraph says what the service is
+ * @param {string} description the document's description, whose first paragraph says what the service is
  * @param {string} start how to begin, in Markdown, with the word OPERATOR in it
  * @param {string} operator whom to ask, in Markdown
  */

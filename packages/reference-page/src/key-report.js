@@ -1,9 +1,9 @@
 /* What the page at /docs/key says of a key, from what getKey returns. */
 const DAY_MS = 86_400_000;
-/** getKey has the usage of as many days, and responses announce an expiry as long before. */
-const SHOWN_DAYS = 30;
+/** getKey has the usage of this many days, and responses announce an expiry this many days before. */
+export const SHOWN_DAYS = 30;
 
-/** The last 30 days (UTC), the oldest first, also those without requests. `now` is in Unix milliseconds. */
+/** The last SHOWN_DAYS (UTC), the oldest first, also those without requests. `now` is in Unix milliseconds. */
 export function toDays(usage, now) {
   return Array.from({ length: SHOWN_DAYS }, (_, index) => {
     const day = new Date(now - (SHOWN_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10);
@@ -11,7 +11,7 @@ export function toDays(usage, now) {
   });
 }
 
-/** The operations that were called, the most called first. The usage is that of getKey, the newest day first. */
+/** The operations that were called, the most called first. `usage` is getKey's, the newest day first. */
 export function toOperations(usage) {
   return [...new Set(usage.map(({ operation }) => operation))]
     .map((operation) => {
@@ -29,7 +29,7 @@ export function addUp(rows) {
   };
 }
 
-/** What the holder of the key should do something about. `address` is that of a guide. */
+/** What the holder of the key should act on. `address` is the address of a guide. */
 export function listNotices({ bannedUntil, expiresAt }, now) {
   const notices = [];
   if (bannedUntil !== null)
@@ -65,7 +65,7 @@ export function readPlans({ info }) {
   return { titles, rows };
 }
 
-/** What the usage says about other plans. It is stored by day, so it says nothing about minutes. */
+/** What the usage says about other plans. Usage is stored by day, so it says nothing about minutes. */
 export function comparePlans(usage, { titles, rows }, own) {
   const days = [...new Set(usage.map(({ day }) => day))].map((day) =>
     addUp(usage.filter((row) => row.day === day)),
@@ -84,7 +84,7 @@ export function comparePlans(usage, { titles, rows }, own) {
   return `Refused ${denied === 0 ? 'never' : times} in ${SHOWN_DAYS} days. ${asked} Usage tells about days, not about minutes.`;
 }
 
-/** Why there is no report, by the response that came in its place. */
+/** Why there is no report, by the response that came instead. */
 export function describeFailure(status, headers) {
   const [seconds, id] = ['retry-after', 'x-request-id'].map((name) => headers.get(name));
   const advice = seconds === null ? 'Try again later.' : `Try again in ${seconds} s.`;

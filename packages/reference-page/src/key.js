@@ -6,6 +6,7 @@ import {
   formatTime,
   listNotices,
   readPlans,
+  SHOWN_DAYS,
   TIME,
   toDays,
   toOperations,
@@ -28,7 +29,7 @@ form.addEventListener('submit', (event) => {
 });
 if (field.value !== '') showKey(field.value);
 
-/** A response that a later request has overtaken is not shown. */
+/** Does not show a response that a later request has overtaken. */
 async function showKey(key) {
   lastRequest += 1;
   const request = lastRequest;
@@ -50,7 +51,7 @@ async function showKey(key) {
   if (request === lastRequest) report.append(createRevocation(key, body));
 }
 
-/** The plans of the document; undefined where it has none, or cannot be had. */
+/** The plans of the document; undefined if it has none, or cannot be loaded. */
 async function askForPlans() {
   try {
     const response = await fetch('../openapi.json', { signal: AbortSignal.timeout(TIMEOUT_MS) });
@@ -61,7 +62,7 @@ async function askForPlans() {
   }
 }
 
-/** What getKey returns, and when that was in Unix milliseconds; or in words why it returns nothing. */
+/** What getKey returns, and when in Unix milliseconds; or in words why it returns nothing. */
 async function askAbout(key) {
   try {
     const headers = { authorization: `Bearer ${key}` };
@@ -82,7 +83,7 @@ function createReport(key, now) {
     createFacts(key),
     create('h2', {}, 'Limits'),
     create('div', { className: 'gauges' }, ...limits.map(createGauge)),
-    create('h2', {}, 'The last 30 days'),
+    create('h2', {}, `The last ${SHOWN_DAYS} days`),
     ...(usage.length === 0
       ? [create('p', {}, 'There were none up to half a minute ago.')]
       : createUsage(usage, now)),
@@ -172,7 +173,7 @@ function createPlans(plans, { usage, plan }) {
   ];
 }
 
-/** Behind a step, because it is for good: whoever wants it has to read the key's first characters. */
+/** A revocation is for good, so the reader has to enter the key's first characters. */
 function createRevocation(key, { hint }) {
   const field = create('input', { id: 'revoked-hint', autocomplete: 'off' });
   const problem = create('p', { role: 'alert' });
@@ -204,7 +205,7 @@ function createRevocation(key, { hint }) {
   return create('details', {}, summary, form, problem);
 }
 
-/** Resolves with why it could not be revoked. */
+/** Resolves with why the key could not be revoked. */
 async function revoke(key, hint) {
   try {
     const headers = { authorization: `Bearer ${key}` };
@@ -226,7 +227,7 @@ function createOperation({ operation, deprecated }) {
   return create('span', {}, `${operation} (`, create('a', { href: address }, 'deprecated'), ')');
 }
 
-/** For the eyes only: the table has the same. */
+/** For the eyes only, because the table has the same. */
 function createChart(days) {
   const most = Math.max(...days.map(({ admitted, denied }) => admitted + denied));
   const bars = days.map(({ day, admitted, denied }) => {
@@ -246,7 +247,7 @@ function createChart(days) {
   );
 }
 
-/** It scrolls sideways where it does not fit, so it is in the order of the Tab key. */
+/** A table that does not fit scrolls sideways, so it is in the order of the Tab key. */
 function createTable(titles, rows) {
   const toRow = ([name, ...cells]) =>
     create('tr', {}, create('th', { scope: 'row' }, name), ...cells.map((cell) => create('td', {}, cell)));
@@ -255,7 +256,7 @@ function createTable(titles, rows) {
   return create('div', { className: 'table', tabIndex: 0 }, table);
 }
 
-/** A text whose times are those of the reader's zone, with the time in UTC on hover. */
+/** A text with times in the reader's zone, and in UTC on hover. */
 function withTimes(text) {
   const found = TIME.exec(text);
   if (found === null) return [text];

@@ -1,6 +1,6 @@
 /*
- * The document as the page shows it. Code generators and linters read the served one, which says the same in the terms
- * of JSON Schema.
+ * The document as the page shows it. Code generators and linters read the served document, which says the same in the
+ * terms of JSON Schema.
  */
 import { KEY_NOTE } from './introduction.js';
 
@@ -22,7 +22,7 @@ export function prepareForReaders(openapi) {
 }
 
 /**
- * Puts the operations into the menu before the guides, where Scalar has them last. What is not named here keeps its order.
+ * Puts the operations into the menu before the guides, where Scalar has them last. Everything else keeps its order.
  *
  * @param {object} openapi is changed
  * @param {string} slug the first part of every address
@@ -41,7 +41,7 @@ function addBadge(operation) {
  * patterns, which the descriptions explain.
  *
  * @param {object} node is changed
- * @param {object} holder what Scalar shows the description of: the node, or the parameter or header that it belongs to
+ * @param {object} holder the object whose description Scalar shows: the node, or its parameter or header
  */
 function describeValues(node, holder) {
   for (const [name, child] of Object.entries(node)) {
@@ -63,9 +63,9 @@ export function describeRange({ minimum, maximum }) {
 }
 
 /**
- * Keeps an optional parameter out of test requests until the reader fills it in. Scalar makes up a value for each that has
- * a schema: an Idempotency-Key that is empty, and so invalid, and a cursor that skips the first page. Described by its
- * content, which means the same, a parameter has no value there.
+ * Keeps an optional parameter out of test requests until the reader fills it in. For each parameter with a schema, Scalar
+ * makes up a value: an empty, invalid Idempotency-Key, and a cursor that skips the first page. A parameter that is
+ * described by its `content` means the same, and gets no value.
  */
 function omitFromRequests(parameter) {
   if (parameter.required) return;

@@ -10,5 +10,5 @@ const forbid = () => {
 };
 window.Function = new Proxy(Function, { apply: forbid, construct: forbid });
 
-/* It also logs its version and timings, and nothing else on the page uses console.info. */
+/* The bundle also logs its version and timings. Nothing else on the page uses console.info. */
 console.info = () => {};

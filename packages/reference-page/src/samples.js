@@ -1,7 +1,7 @@
 /*
  * A request of every operation as code that works as pasted, first with the typed client, in place of Scalar's samples:
  * those for Python lose the port or import nothing, and those for JavaScript show no response. The page's blocks.js
- * fills the reader's key in.
+ * fills in the reader's key.
  */
 const KEY = 'as_test_…';
 const AUTHORIZATION = `Bearer ${KEY}`;
@@ -10,7 +10,7 @@ const MEDIA_TYPE = 'application/json';
 /**
  * @param {object} openapi is changed
  * @param {string} baseUrl of the operations' paths
- * @param {string} language comes first: Scalar shows the first sample
+ * @param {string} language comes first, because Scalar shows the first sample
  * @param {string} client the name of the packed client, whose bytes never change
  */
 export function addSamples(openapi, baseUrl, language, client) {
@@ -29,7 +29,7 @@ export function addSamples(openapi, baseUrl, language, client) {
   }
 }
 
-/** Optional parameters are left out: no two readers should paste the same Idempotency-Key or cursor. */
+/** Optional parameters are left out, because no two readers should paste the same Idempotency-Key or cursor. */
 function readRequest(baseUrl, path, method, { operationId, parameters = [], requestBody, responses }) {
   const required = parameters.filter((parameter) => parameter.required && parameter.in !== 'header');
   const values = required.map(({ name, schema, ...parameter }) => [name, schema.examples[0], parameter.in]);

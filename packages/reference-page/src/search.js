@@ -4,7 +4,7 @@
 import { SYNONYMS } from './synonyms.js';
 
 const MAX_RESULTS = 12;
-/** How much a word in a heading, or in that of the guide, counts beside words in the text, which add up to less than 1. */
+/** How much a word in the heading of a section or its guide counts. Words in the text add up to less than 1. */
 const TITLE_WEIGHT = 2;
 const PLACE_WEIGHT = 1;
 /** After this many characters, a word of the text counts half as much. */
@@ -14,7 +14,7 @@ const CONTEXT_LENGTH = 60;
 const OPENERS = 'button:has(.sidebar-search-placeholder)';
 
 /**
- * The sections with all words of a query in them, or else with those of a synonym, best first.
+ * The sections that have all words of a query, or else those of a synonym, best first.
  *
  * @param {readonly { title: string, place: string, address: string, text: string }[]} sections
  * @param {string} query
@@ -74,7 +74,7 @@ export function toSections({ paths, components }) {
   );
 }
 
-/** The members of what a schema describes, at any depth, each with its description. Responses with an error are references. */
+/** The members that a schema describes, at any depth, each with its description. Error responses are references. */
 function listMembers(schema, components) {
   const { properties = {}, items } = resolve(schema, components);
   const own = Object.entries(properties).flatMap(([name, member]) => {

@@ -11,8 +11,8 @@ const SLUG = 'animal-store';
 const KEY_FIELD = 'The field under "Authentication" puts your key into every example on this page.';
 const MAX_WAIT_FOR_PAINT_MS = 1_000;
 /**
- * A heading above this belongs to the section that is being read: one that a link leads to, below the header of narrow
- * windows, and not the one after the heading and the line of a tag.
+ * A heading above this belongs to the section that is being read. A link leads to a heading below the header of narrow
+ * windows, which is above this; the next heading after a tag's heading and line is not.
  */
 const READING_TOP_PX = 72;
 
@@ -53,7 +53,7 @@ async function showReference() {
     },
     // The document has samples of its own.
     hiddenClients: true,
-    // Scalar would offer what it was given, which has the guides in it. The introduction links to what is served.
+    // Scalar would offer its own copy, which has the guides in it. The introduction links to the served document.
     documentDownloadType: 'none',
     defaultOpenAllTags: true,
     // Without this, Scalar sends test requests through a proxy on its own host.
@@ -64,8 +64,8 @@ async function showReference() {
     showDeveloperTools: 'never',
     agent: { disabled: true },
     mcp: { disabled: true },
-    // The page calls the server it was loaded from, whatever its address: the reader's key belongs to that server, and
-    // the page's policy allows no other.
+    // The page calls the server it was loaded from, whatever its address, because the reader's key belongs to that server,
+    // and the page's policy allows no other.
     servers: [{ url: baseUrl, description: 'This server' }],
   });
   swapText();
@@ -94,7 +94,7 @@ function loadBundle() {
   });
 }
 
-/** Scalar would return to the section in the address until it has rendered all, however far the reader has got. */
+/** Until it has rendered everything, Scalar would return to the section in the address, wherever the reader is. */
 function hideAddress() {
   if (document.querySelector('.text :target') === null) return;
   history.replaceState(null, '', location.pathname + location.search);
@@ -114,7 +114,7 @@ function swapText() {
     requestAnimationFrame(swapText);
     return;
   }
-  // Its examples become tabs now: the sections below would move later.
+  // The section's examples become tabs now, because the sections below would move later.
   prepareBlocks();
   const { top } = headings[last].getBoundingClientRect();
   const isMoved = scrollY > 0;
@@ -125,7 +125,7 @@ function swapText() {
   scrollBy(0, target.getBoundingClientRect().top - top);
 }
 
-/** Scalar renders sections as they come into view, so every change of the page is looked at. */
+/** Scalar renders sections as they come into view, so every change of the page is watched. */
 function watchPage() {
   let isScheduled = false;
   const schedule = () => {

@@ -1,6 +1,6 @@
 /**
- * What a page keeps in a storage of the browser, `localStorage` or `sessionStorage`, under a name. Where that is blocked, as
- * it is along with cookies, it is kept until the page ends.
+ * What a page keeps in a storage of the browser, `localStorage` or `sessionStorage`, under a name. If the storage is
+ * blocked, as it is along with cookies, the value is kept until the page ends.
  */
 export function createItem(storage, name) {
   let held;
@@ -18,7 +18,7 @@ export function createItem(storage, name) {
       try {
         window[storage].setItem(name, text);
       } catch {
-        // It is held all the same.
+        // The value is held nevertheless.
       }
     },
   };

@@ -1,6 +1,6 @@
 /*
- * What people look for by words that no section has: for each word or phrase, the words to look for instead. They are used
- * only where a search finds nothing, so a text that comes to have the word takes over.
+ * What people look for by words that no section has: for each word or phrase, the words to look for instead. Synonyms are
+ * used only if a search finds nothing, so a text that gains the word takes over.
  */
 export const SYNONYMS = new Map([
   ['search by name', 'filters by name'],

@@ -10,7 +10,7 @@ import { readUser } from './urls.js';
 
 /** How soon a cluster's client notices that a replica has taken the place of a primary that hangs. */
 const SLOTS_REFRESH_INTERVAL_MS = 1_000;
-/** For each node that is asked: the first one may be the one that hangs. */
+/** The timeout of each node that is asked, because the first may be the one that hangs. */
 const SLOTS_REFRESH_TIMEOUT_MS = 500;
 
 /** How often a command is sent that a cluster redirects */
@@ -47,7 +47,7 @@ export function openCluster(
   const reportReady = () => {
     if (isConnected(cluster)) onReady();
   };
-  // ioredis would connect to a node with the first command for it, and reject those that come until then.
+  // ioredis would connect to a node with the first command for it, and reject commands until then.
   cluster.on('+node', (node: Redis) => {
     node.on('ready', reportReady);
     node.connect().catch(() => {});
@@ -57,7 +57,7 @@ export function openCluster(
   cluster.on('node error', (error: Error) => {
     if (error.message !== CLOSED_MESSAGE) onError(error);
   });
-  // No node can be reached; those of the nodes say why.
+  // This error says that no node can be reached; those of the nodes say why.
   cluster.on('error', () => {});
   return cluster;
 }
@@ -74,10 +74,10 @@ export function isConnected(cluster: Cluster): boolean {
 }
 
 /**
- * Sends one command as a pipeline of its own. While slots move, ioredis follows the redirection of a pipeline only if
- * all of its commands are redirected to one place; and that of a command outside of a pipeline makes it expect all
- * slots next to the moved one in their new place, too. Nor does it follow a second redirection after an ASK. A command
- * that is redirected has not been run, so it may be sent again.
+ * Sends one command as a pipeline of its own. While slots move, ioredis follows the redirection of a pipeline only if all
+ * of its commands are redirected to one place. The redirection of a command outside of a pipeline makes ioredis expect
+ * all slots next to the moved one in the new place, too. After an ASK, it follows no second redirection. A redirected
+ * command has not been run, so it may be sent again.
  */
 export async function consumeAlone(
   cluster: Cluster,

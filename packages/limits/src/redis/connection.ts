@@ -58,7 +58,7 @@ export class RedisConnection {
     const isMade = this.#client.status === 'ready' || this.#client.status === 'connect';
     // The client of a cluster ends once its connections have ended, and a connection between two attempts never reports its end.
     if ((this.isCluster && isMade) || urls.join() !== this.#urls.join()) {
-      // Its own event may come when the new one is in use.
+      // The event of the old client may come when the new one is in use.
       this.#client.off('close', onClose);
       this.close();
       onClose();

@@ -3,8 +3,8 @@ import { connect } from 'node:tls';
 import { AbstractConnector, type Redis, type RedisOptions, SentinelConnector } from 'ioredis';
 
 /*
- * Node.js reports what breaks a TLS stream and leaves the socket open, so the next write is a second error. ioredis listens
- * for the first one only (redis/ioredis#962), and an error that nobody listens for ends the process.
+ * Node.js reports the error that breaks a TLS stream and leaves the socket open, so the next write is a second error.
+ * ioredis listens only for the first (redis/ioredis#962), and an error without a listener ends the process.
  */
 
 /** Ends a connection with its first error, and goes on listening for others. */
@@ -30,7 +30,7 @@ export class ServerConnector extends AbstractConnector {
     const { host = 'localhost', port = 6379, family, tls } = this.#options;
     const address = { host, port, ...(family !== undefined && { family }) };
     this.stream = endWithError(tls ? connect({ ...address, ...tls }) : createConnection(address));
-    // What ioredis reports of a connection that has ended before it could listen
+    // The error that ioredis reports of a connection that ended before ioredis could listen
     this.stream.once('error', (error) => {
       this.firstError = error;
     });

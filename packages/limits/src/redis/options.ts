@@ -9,11 +9,11 @@ declare module 'ioredis' {
 }
 
 export interface RedisClientOptions {
-  /** That of createConsumeScript */
+  /** The script of createConsumeScript */
   readonly script: string;
   readonly onReady: () => void;
   readonly onClose: () => void;
-  /** Called with what prevents or breaks a connection, to one of the nodes or to all of them */
+  /** Called with the error that prevents or breaks a connection to one node or to all nodes */
   readonly onError: (error: Error) => void;
 }
 
@@ -25,8 +25,8 @@ export interface RedisConnectionOptions extends RedisClientOptions {
 export const RECONNECT_DELAY_MS = 200;
 
 /*
- * Everything that ioredis does to rescue a command is turned off. A limit is decided now, by Redis or else by the
- * memory of this process: a command that is sent late or twice would count a request a second time.
+ * Everything that ioredis does to rescue a command is turned off. A limit is decided now, by Redis or else by the memory
+ * of this process. A command that is sent late or twice would count a request a second time.
  */
 export const COMMON_OPTIONS = {
   enableOfflineQueue: false,
@@ -39,7 +39,7 @@ export const CONNECTION_OPTIONS = {
   // With 1, ioredis never settles the commands that a lost connection left unanswered. With 0 they are all rejected when
   // the connection closes.
   maxRetriesPerRequest: 0,
-  // Attempts to reach a vanished host get no response, so they must time out: only a new one notices that it is back.
+  // Attempts to reach a vanished host get no response, so they must time out: only a new attempt notices that the host is back.
   connectTimeout: 1_000,
   disconnectTimeout: 100,
   Connector: ServerConnector,
@@ -67,7 +67,7 @@ function createRetryStrategy(): () => number {
 
 /**
  * A server may lack the database of the URL, or the user the right to it. ioredis reports that and goes on in database 0,
- * which belongs to others: the connection is ended instead, and tried again like one that is refused.
+ * which belongs to others. So the connection is ended, and tried again like a refused one.
  */
 export function endInOtherDatabase(client: Redis, error: Error): Error {
   const { command }: { command?: { name: string } } = error as object;

@@ -1,17 +1,17 @@
 /**
- * Decides on a batch of calls inside Redis, one after the other. Each counts in every window or in none; one that costs
+ * Decides on a batch of calls inside Redis, one after the other. Each call counts in every window or in none; a call that costs
  * 0 only reads.
  *
- * A subject is one hash with two fields for each window, such as `minute` (requests counted) and `minuteEnds` (milliseconds
- * of Redis's own clock). What somebody else has put in its place, or in that of a window, counts as nothing: the subject
- * starts anew, and no other notices. Replies contain only relative times. Only core commands are used, so that it runs on Redis, on
+ * A subject is one hash with two fields for each window, such as `minute` (requests counted) and `minuteEnds` (milliseconds of
+ * Redis's own clock). Foreign data in its place, or in that of a window, counts as nothing: the subject starts anew, and other
+ * subjects are unaffected. Replies contain only relative times. Only core commands are used, so that it runs on Redis, on
  * Valkey and in a cluster alike.
  *
  * KEYS: the subject of each call. ARGV[1]: the calls in JSON, each `[cost, restarts, minute, …]` with the windows that the
- * subject has. `restarts` is 1 if windows without room count from 0 again, and 0 if not. A window is `[number, limit, length
- * in milliseconds, count, milliseconds left]`. Its number is its place among the names, from 1: names would cost Redis a
- * fifth to a half more per call. The last two are what the caller knows: a lower count in Redis means that Redis has lost
- * data, and counting continues from the caller's.
+ * subject has. `restarts` is 1 if windows without room count from 0 again, and 0 if not. A window is `[number, limit, length in
+ * milliseconds, count, milliseconds left]`. Its number is its place among the names, from 1: names would cost Redis a fifth to
+ * a half more per call. The last two are what the caller knows: a lower count in Redis means that Redis has lost data, and
+ * counting continues from the caller's.
  *
  * Returns JSON, which costs both sides less than a reply of many numbers: for each call 1 if it is allowed and 0 if it is
  * denied, then `[count, milliseconds left]` of each of its windows.

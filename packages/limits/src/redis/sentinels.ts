@@ -9,7 +9,7 @@ import {
 } from './options.js';
 import { parseSentinelUrl, type SentinelUrl } from './urls.js';
 
-/** A Sentinel that hangs accepts the connection and the question nevertheless. */
+/** A Sentinel that hangs still accepts the connection and the question. */
 const ANSWER_TIMEOUT_MS = 500;
 const WATCH_RETRY_DELAY_MS = 1_000;
 const WATCH_OPTIONS = {
@@ -23,8 +23,8 @@ const WATCH_OPTIONS = {
 const CHANNEL = '+switch-master';
 
 /**
- * A connection to the primary that the Sentinels name; they are asked in turn, anew for each connection. Beside it one to
- * each Sentinel, so that a primary that has been replaced is abandoned even if it still responds.
+ * A connection to the primary that the Sentinels name, which are asked in turn for each connection. A further connection
+ * to each Sentinel lets a replaced primary be abandoned even if it still responds.
  */
 export function openPrimary(
   text: string,
@@ -41,7 +41,7 @@ export function openPrimary(
     ...(url.tls && { enableTLSForSentinelMode: true }),
     sentinelRetryStrategy: () => RECONNECT_DELAY_MS,
     sentinelCommandTimeout: ANSWER_TIMEOUT_MS,
-    // Those that are configured, and no others: what Sentinels say of each other may be addresses of another network.
+    // Only the configured Sentinels are asked, because Sentinels may name each other by addresses of another network.
     updateSentinels: false,
     // Called with the address that a Sentinel names, to which the connection is about to be made
     natMap: (named) => {
@@ -58,7 +58,8 @@ export function openPrimary(
   primary.on('close', onClose);
   primary.on('ready', onReady);
   const onPromotion = (promoted: string) => {
-    // Each Sentinel announces the same promotion, up to a second after the first: it may have led to this connection.
+    // Each Sentinel announces the same promotion, up to a second after the first. The promotion may have led to this
+    // connection.
     if (promoted !== address) reconnect();
   };
   return [primary, ...watchSentinels(url, onPromotion, onError)];
@@ -90,7 +91,7 @@ function watchSentinels(
 
 /** ioredis' message about Sentinels, or the reason of the connections that watch them, which ioredis hides. */
 function readReason({ message }: Error, { name }: SentinelUrl): string | undefined {
-  // All are said to be unreachable once each has been asked, whatever they replied.
+  // ioredis calls all Sentinels unreachable once each has been asked, whatever they replied.
   if (/Connection is closed\.$|^All sentinels are unreachable/.test(message)) return undefined;
   const [, sentinel] = /^connected to sentinel (\S+) .* invalid reply: null$/.exec(message) ?? [];
   return sentinel ? `sentinel ${sentinel} knows no primary of the name ${name}` : message;

@@ -20,7 +20,7 @@ export interface RedisOptions
     Pick<RedisStoreOptions, 'names' | 'channelName'> {
   /** The prefix of every key */
   readonly prefix: string;
-  /** While no others can be read */
+  /** The URLs while no others can be read */
   readonly urls: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export function openRedis(options: RedisOptions) {
     onError: (error) => breaker.noteReason(error),
   });
   return {
-    /** Whether it decides now. If not, memory does. */
+    /** Whether Redis decides now. If not, memory does. */
     get isAvailable() {
       return breaker.isClosed;
     },
@@ -57,7 +57,7 @@ export function openRedis(options: RedisOptions) {
         channelName,
         keyPrefix: `${prefix}:${kind}`,
       }),
-    /** @throws Error when it is still unavailable after `withinMs` */
+    /** @throws Error when Redis is still unavailable after `withinMs` */
     ready: (withinMs: number) => breaker.ready(withinMs),
     close() {
       breaker.dispose();
@@ -70,7 +70,7 @@ interface RedisStoreOptions {
   readonly connection: Pick<RedisConnection, 'consumeLimits' | 'isCluster'>;
   readonly breaker: CircuitBreaker;
   readonly keyPrefix: string;
-  /** Of all windows, in the order in which the script was made of them */
+  /** The names of all windows, in the order in which the script got them */
   readonly names: readonly string[];
   /** See BatchOptions */
   readonly channelName: string;
@@ -125,7 +125,7 @@ export class RedisStore extends RateLimiterCompatibleAbstract {
       .catch(() => insuranceLimiter.consume(id, cost, options));
   }
 
-  /** One script for all calls; in a cluster, one for those of each subject. */
+  /** Runs one script for all calls; in a cluster, one for the calls of each subject. */
   async #decide(calls: readonly Call[]): Promise<readonly (RateLimitResult | Error)[]> {
     if (!this.#options.connection.isCluster) return this.#runScript(calls);
     const ids = [...new Set(calls.map(({ id }) => id))];
@@ -136,8 +136,8 @@ export class RedisStore extends RateLimiterCompatibleAbstract {
   }
 
   /**
-   * The insurance limiter decides silently after any error, so a mistake in this class would go unnoticed. It opens the
-   * circuit breaker, which logs the error and shows as `degraded`.
+   * The insurance limiter decides silently after any error, so a mistake in this class would go unnoticed. So any error
+   * opens the circuit breaker, which logs it and shows as `degraded`.
    */
   async #runScript(calls: readonly Call[]): Promise<(RateLimitResult | Error)[]> {
     const { breaker, connection } = this.#options;
@@ -182,8 +182,8 @@ export class RedisStore extends RateLimiterCompatibleAbstract {
 
 /**
  * The trial of the circuit breaker: the same script, writing, in the slot of the key that failed. It uses every right that
- * counting needs: the window is over by the next trial, so each sets an expiry, and the first run on a connection sends
- * the script, the second its hash.
+ * counting needs. The window is over by the next trial, so each trial sets an expiry, and the first run on a connection
+ * sends the script, the second its hash.
  */
 async function tryRedis(connection: RedisConnection, key: string): Promise<void> {
   if (!connection.isReady) throw new Error('There is no connection yet');

@@ -7,13 +7,13 @@ export interface SentinelUrl
     'username' | 'password' | 'sentinelUsername' | 'sentinelPassword' | 'db' | 'tls' | 'sentinelTLS'
   > {
   readonly sentinels: { host: string; port: number }[];
-  /** By which the Sentinels know the primary */
+  /** The name by which the Sentinels know the primary */
   readonly name: string;
 }
 
 const SENTINEL_PORT = 26_379;
 const PARAMETERS = ['sentinelUsername', 'sentinelPassword', 'db'];
-/** Of a server. ioredis would take any of its options. */
+/** The parameters of a server's URL. ioredis would take any of its options. */
 const SERVER_PARAMETERS = ['db', 'family'];
 const DATABASE = /^\d{1,9}$/;
 /** Scheme, user and password, hosts, name and query: URL takes one host only. */
@@ -26,7 +26,7 @@ export function isSentinelUrl(text: string): boolean {
 /**
  * The URLs in REDIS_URL: of a server, of nodes of a cluster separated by commas, or one that holds all Sentinels.
  *
- * @throws Error whose message says what is wrong, without any of the text: it may hold passwords
+ * @throws Error whose message says what is wrong, without any of the text, which may hold passwords
  */
 export function parseRedisUrls(text: string): string[] {
   const trimmed = text.trim();
@@ -56,7 +56,7 @@ export function createUrlReader(
     try {
       const urls = read();
       checkRedisUrls(urls);
-      // ioredis would take no URL for that of a Redis on this machine.
+      // Without a URL, ioredis would connect to a Redis on this machine.
       if (urls.length === 0) fail('there is none');
       last = urls;
     } catch (error) {
@@ -93,7 +93,7 @@ function checkDatabase({ pathname, searchParams }: URL, isCluster: boolean): voi
 export function parseSentinelUrl(text: string): SentinelUrl {
   const [, scheme = '', user = '', hosts = '', rest = ''] =
     SENTINEL_URL.exec(text) ?? fail('must be like redis+sentinel://host:port,host:port/name');
-  // A form's encoding has + for a space; passwords have plus signs.
+  // In a form's encoding + is a space, but passwords have plus signs.
   const url = new URL(`redis://${user}host${rest.replaceAll('+', '%2B')}`);
   const { pathname, searchParams } = url;
   // Sentinels allow no other characters in a name.

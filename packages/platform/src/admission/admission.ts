@@ -51,10 +51,7 @@ export interface AdmissionOptions extends Omit<ChargeOptions, 'metrics'>, Announ
 
 export interface ProtocolOptions extends AdmissionOptions, ChargeOptions, CorsOptions {
   readonly protocol: Protocol;
-  /**
-   * Whether an Origin that CORS does not allow is an error. Default: false, and browsers withhold the response from
-   * scripts
-   */
+  /** Whether an Origin that CORS does not allow is an error. Default: false, and browsers withhold the response from scripts */
   readonly refusesOrigins?: boolean;
   readonly overload: Pick<OverloadMonitor, 'check'>;
 }

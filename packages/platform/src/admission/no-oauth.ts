@@ -10,9 +10,7 @@ const NO_OAUTH = new ApiError('not_found', {
     'There is no OAuth here, and nothing to register or log in to. Send a valid API key as: Authorization: Bearer <API_KEY>',
 });
 
-/**
- * Says so where assistants look for OAuth, because they show what they find there. Assistants in a browser may read it, too.
- */
+/** Says so where assistants look for OAuth, because they show what they find there. Assistants in a browser may read it, too. */
 export async function registerNoOAuth(
   scope: FastifyInstance,
   options: Omit<CorsOptions, 'corsMethods'>,

@@ -31,8 +31,7 @@ const ADDRESS = /http:\/\/localhost:\d+/;
 const HOST = '127.0.0.1';
 
 /**
- * Runs Prisma Studio on a database until it exits, and opens its page. Neither Studio nor the page contacts any other
- * host.
+ * Runs Prisma Studio on a database until it exits, and opens its page. Neither Studio nor the page contacts any other host.
  *
  * Ctrl-C reaches Studio directly, and SIGTERM is forwarded. Resolves with Studio's exit code.
  *

@@ -4,8 +4,8 @@ import { withTimeout } from '../timing/timeouts.js';
 import { LEAST_CONNECTIONS, LIMIT_PARAMETER, MOST_CONNECTIONS } from './connection-limit.js';
 
 /**
- * The database cannot serve now: try again. The message says why in one line, with PostgreSQL's code, and `cause` has the
- * whole error.
+ * The database cannot serve now: try again. The message says why in one line, with PostgreSQL's code; `cause` has the
+ * rest.
  */
 export class DatabaseOutage extends Error {
   override readonly name = 'DatabaseOutage';
@@ -28,10 +28,9 @@ const CODE = /^(?=.*\d)[0-9A-Z]{5}$/;
 const QUERY_ERRORS = /^(?:0A|21|22|23|42|44|54|P0)/;
 
 /**
- * Errors of a statement whose objects or session somebody else has restored, altered or removed: an outdated plan, a
- * prepared statement that is unknown or exists already, an object, a right or a constraint that is missing (yet), and
- * internal errors such as "cache lookup failed". The statement itself is right, and works on another connection, or a
- * little later.
+ * Errors of a statement whose objects or session somebody else has restored, altered or removed: an outdated plan, a prepared
+ * statement that is unknown or exists already, an object, a right or a constraint that is missing (yet), and internal errors
+ * such as "cache lookup failed". The statement itself is right, and works on another connection, or a little later.
  */
 const SHARING_ERRORS = /^(?:0A000|26000|3F000|42501|42703|42704|42804|42809|42883|42P01|42P05|42P10|XX000)$/;
 
@@ -49,10 +48,7 @@ const PERMISSION_DENIED = '42501';
 /** A deliberate answer, or a mistake in this program. */
 const THROWN_BY_CODE = [ApiError, TypeError, RangeError, ReferenceError, SyntaxError];
 
-/**
- * An object of functions. An instance of a class with private members does not fit, because a copy of it would lack those
- * members.
- */
+/** An object of functions. An instance of a class with private members does not fit, because a copy would lack those. */
 export type Functions<T> = { [Name in keyof T]: T[Name] } extends T
   ? { readonly [Name in keyof T]: (...args: never[]) => unknown }
   : never;

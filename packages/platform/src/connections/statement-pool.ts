@@ -89,9 +89,8 @@ export function createStatementPool(
   return {
     pool,
     /**
-     * The rows of a statement. May fail with a database error: see isDatabaseOutage. A statement that fails because others
-     * have changed its session or the schema is repeated on other connections, at the latest on a new one, whose error
-     * counts.
+     * The rows of a statement. May fail with a database error: see isDatabaseOutage. A statement that fails because others have
+     * changed its session or the schema is repeated on other connections, at the latest on a new one, whose error counts.
      */
     query: <Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]) =>
       measure(
@@ -109,9 +108,7 @@ export function createStatementPool(
         checked.set(name, statement);
       }
     },
-    /**
-     * Tries registered statements, on all connections at once, because each round trip takes long while the event loop lags.
-     */
+    /** Tries registered statements, on all connections at once, because each round trip takes long while the event loop lags. */
     check: () =>
       Promise.all(
         [...checked.values()]
@@ -131,9 +128,8 @@ export function createStatementPool(
 }
 
 /**
- * Returns a function that runs at most `max` statements on one table at once. While a table is locked, the other connections
- * of the pool are left to other tables. A statement that has waited longer than CONNECT_TIMEOUT_MS is rejected, and never
- * sent.
+ * Returns a function that runs at most `max` statements on one table at once. While a table is locked, the other connections of
+ * the pool are left to other tables. A statement that has waited longer than CONNECT_TIMEOUT_MS is rejected, and never sent.
  */
 export function limitByTable(max: number) {
   const limits = new Map<string, LimitFunction>();

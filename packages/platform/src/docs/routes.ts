@@ -37,10 +37,7 @@ const PAGE_HEADERS = {
   'x-dns-prefetch-control': 'off',
 };
 
-/**
- * The statuses that a conditional request or a range request may get besides the file's (RFC 9110, sections 15.5.13 and
- * 15.5.17).
- */
+/** Statuses that conditional and range requests may get besides the file's (RFC 9110, sections 15.5.13 and 15.5.17). */
 const FILE_STATUSES: readonly unknown[] = [412, 416];
 
 /**

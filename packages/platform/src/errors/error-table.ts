@@ -132,8 +132,7 @@ const platformErrors = {
     status: 429,
     trpcCode: 'TOO_MANY_REQUESTS',
     message: 'The rate limit is used up.',
-    description:
-      'the rate limit is used up; wait for `Retry-After`, and longer each time the error comes again',
+    description: 'the rate limit is used up; wait for `Retry-After`, and longer each time this happens again',
   },
   api_key_banned: {
     status: 429,

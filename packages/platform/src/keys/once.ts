@@ -7,11 +7,10 @@ import { isActive, type KeyStore, type NewKey } from './store.js';
 const PRIMARY_KEY = 'api_keys_pkey';
 
 /**
- * Issues a key unless its owner has a key of this name in use. That one is returned without `key`, which nobody knows any
- * more.
+ * Issues a key unless its owner has a key of this name in use. That one is returned without `key`, which nobody knows any more.
  *
- * The id is a hash of owner, name and how many such ids have been used up. So of several simultaneous calls, the primary
- * key lets one insert its row, and the others find that row.
+ * The id is a hash of owner, name and how many such ids have been used up. So of several simultaneous calls, the primary key
+ * lets one insert its row, and the others find that row.
  */
 export async function createOnce(
   store: Pick<KeyStore, 'findByOwner' | 'create'>,

@@ -118,23 +118,17 @@ export interface OperationMeta {
   readonly scope: Scope | 'any';
   readonly freeForKey?: FreeForKey;
   readonly deprecation?: Deprecation;
-  /** How many requests a call counts as: more than the default of 1 if it is much more work than others, such as an export. */
+  /** How many requests a call counts as; more than the default of 1 for much more work than other calls, such as an export. */
   readonly cost?: number;
   /** The error codes of this operation, besides those that every operation responds with. */
   readonly errors?: readonly ErrorCode[];
   /** Over REST, success is 200, or 204 for `.output(z.void())`, unless a 201 is declared here. */
   readonly success?: {
     readonly status: 201;
-    /**
-     * The new resource's path relative to the version, such as /pets/7, for Location: left out if clients cannot read the
-     * resource
-     */
+    /** The new resource's path relative to the version, such as /pets/7, for Location: left out if it cannot be read */
     readonly location?: (output: never) => string;
   };
-  /**
-   * Whether the operation takes an Idempotency-Key. Without one, clients cannot safely repeat an operation that adds
-   * something.
-   */
+  /** Whether the operation takes an Idempotency-Key. Without one, clients cannot safely repeat an operation that adds rows. */
   readonly idempotent?: boolean;
   /**
    * `false`: assistants do not get the operation as a tool. A language model may take any text that it reads for an

@@ -37,10 +37,9 @@ interface CallOptions {
 /**
  * Returns a procedure that takes the same arguments, but runs without tRPC's middleware runner unless it has a `.use()`.
  *
- * The runner copies the call's options eight times, parses the input asynchronously, for which zod has no compiled path,
- * and validates the output. Together that takes longer than parsing the input and responding. Outputs need no validation,
- * because the stores' types and the database's constraints guarantee them. Output schemas are for the document and the
- * clients' types.
+ * The runner copies the call's options eight times, parses the input asynchronously, for which zod has no compiled path, and
+ * validates the output. Together that takes longer than parsing the input and responding. Outputs need no validation, because
+ * the stores' types and the database's constraints guarantee them. Output schemas are for the document and the clients' types.
  *
  * @throws TypeError when the procedure lacks what an operation must declare, or has what the protocols cannot serve
  */

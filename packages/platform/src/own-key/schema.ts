@@ -94,8 +94,7 @@ const operationUsage = z
       override: ({ jsonSchema }) => void delete jsonSchema.pattern,
     }),
     operation: z.string().meta({
-      description:
-        'The name of the operation, or mcp for requests that were denied before their operation was known',
+      description: 'The name of the operation, or mcp for requests denied before their operation was known',
     }),
     requests: integer(0, Number.MAX_SAFE_INTEGER).meta({
       description: 'How many requests of the key were admitted',
@@ -111,7 +110,7 @@ const operationUsage = z
 export const ownHint = z
   .object({
     hint: text(1, MAX_HINT_LENGTH).meta({
-      description: 'The hint of the key itself, as getKey shows it: with any other hint, nothing happens',
+      description: 'The hint of the key itself, as getKey shows it: any other hint changes nothing',
       examples: [EXAMPLE.hint],
     }),
   })

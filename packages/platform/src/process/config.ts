@@ -159,8 +159,7 @@ function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredPa
 }
 
 /**
- * Hosts that stand for all addresses of this machine, as URL spells them: a server can listen on them, but no client can
- * call them
+ * Hosts that mean all addresses of this machine, as URL spells them: servers listen on them, but clients cannot call them
  */
 const ANY_ADDRESS = /^(?:0\.0\.0\.0|\[::(?:ffff:0:0)?\])$/;
 

@@ -28,9 +28,8 @@ export interface LogDestinationOptions {
 }
 
 /**
- * Standard output may be on a full file system, a pipe that nobody reads, or a terminal that is gone. Lines then wait up to
- * a bound; beyond it they are dropped and counted. Nothing else suffers. A write that failed is repeated from where it
- * ended.
+ * Standard output may be on a full file system, a pipe that nobody reads, or a terminal that is gone. Lines then wait up to a
+ * bound; beyond it they are dropped and counted. Nothing else suffers. A write that failed is repeated from where it ended.
  */
 export function openLogDestination({ minLength, onRecovery }: LogDestinationOptions): LogDestination {
   // Accessing the streams makes pipes non-blocking. Without a listener, a failed write of anything else, such as a warning

@@ -5,20 +5,18 @@ import type { RequestContext } from '../operations/builder.js';
 import type { Operation } from '../operations/list-operations.js';
 
 /**
- * Runs operations through trpc-to-openapi's handler for node:http. The project requires that REST goes through this library
- * at run time, too. Without that, rest.ts would call the procedure and write its output as JSON, for 0.83 to 1.00 of the
- * CPU per request, and this file would go.
+ * Runs operations through trpc-to-openapi's handler for node:http. The project requires that REST goes through this library at
+ * run time, too. Without that, rest.ts would call the procedure and write its output as JSON, for 0.83 to 1.00 of the CPU per
+ * request, and this file would go.
  *
- * Fastify has found the route and read the input; the handler finds the procedure, creates its caller, runs it, and writes
- * the output as JSON.
+ * Fastify has found the route and read the input; the handler finds the procedure, creates its caller, runs it, and writes the
+ * output as JSON.
  *
  * The library is kept from three things:
- * - Coercing input. It would read query and body again, and change the input schemas so that they accept strings for
- *   numbers, over tRPC, too. So the handler sees inputs as `void`, and the real input reaches the procedure through the
- *   exchange.
+ * - Coercing input. It would read query and body again, and change the input schemas so that they accept strings for numbers,
+ *   over tRPC, too. So the handler sees inputs as `void`, and the real input reaches the procedure through the exchange.
  * - Writing its own error body. The procedure's error is thrown out of the handler.
- * - Building a web Request per call, which costs more than the rest of its work. It builds none for an `instanceof
- *   Request`.
+ * - Building a web Request per call, which costs more than the rest of its work. It builds none for an `instanceof Request`.
  */
 
 /** One operation, ready to run. Throws whatever the procedure throws. */

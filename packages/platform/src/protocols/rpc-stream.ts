@@ -12,9 +12,8 @@ interface StreamOptions {
 }
 
 /**
- * Lets tRPC itself respond: by rejecting a malformed call, or with a stream, in which the result of each call in a batch
- * is sent as soon as it is known. Node.js sends a stream in chunks, or until the connection ends if the caller speaks
- * HTTP/1.0.
+ * Lets tRPC itself respond: by rejecting a malformed call, or with a stream, in which the result of each call in a batch is
+ * sent as soon as it is known. Node.js sends a stream in chunks, or until the connection ends if the caller speaks HTTP/1.0.
  */
 export async function respondWithTrpc(
   { router, context, report }: StreamOptions,
@@ -46,9 +45,8 @@ export function sendRpcError(apiError: ApiError, reply: FastifyReply): FastifyRe
 }
 
 /**
- * The members of a web Request that resolveResponse reads. The headers are those that say how to respond to a batch; the
- * media type has been checked. HEAD runs as GET, and Node.js omits the body, because tRPC itself would respond with an
- * empty 204.
+ * The members of a web Request that resolveResponse reads. The headers are those that say how to respond to a batch; the media
+ * type has been checked. HEAD runs as GET, and Node.js omits the body, because tRPC itself would respond with an empty 204.
  */
 function toWebRequest({ method, url, headers, body }: FastifyRequest): Request {
   const { accept = '', 'trpc-accept': trpcAccept } = headers;

@@ -24,10 +24,7 @@ export interface ChangeRules<Field extends string, Refusal extends string, Condi
   readonly refusals: Readonly<Record<Refusal, string>>;
 }
 
-/**
- * The row after the change, or undefined if there is none; or why nothing was changed, with what the SQL of that reason
- * names.
- */
+/** The row after the change, or undefined if there is none; or why nothing was changed, with what the SQL of that reason names. */
 export type Changed<Row, Refusal extends string> =
   | { readonly output: Row | undefined }
   | { readonly refusal: Refusal; readonly detail: string };

@@ -27,22 +27,39 @@ export interface Claim<Row, NewRow extends Partial<Row>> {
  *
  * Keys are handled as in keyedRowsSql. Without them, for `tickets` that claim `seats`:
  *
- * WITH requested AS MATERIALIZED ( SELECT *, false AS is_running, false AS is_stored FROM … ), locked AS MATERIALIZED ( SELECT
- * id AS locked_id, (taken = 0) AS is_free FROM "public"."seats" WHERE id IN (SELECT "seatId" FROM requested WHERE NOT
- * is_running AND NOT is_stored) FOR UPDATE SKIP LOCKED ), claimed AS ( UPDATE "public"."seats" AS claiming SET taken = taken +
- * 1 FROM locked WHERE claiming.id = locked_id AND is_free RETURNING locked_id ), to_insert AS MATERIALIZED ( SELECT DISTINCT ON
- * ("seatId") requested.* FROM requested JOIN claimed ON locked_id = "seatId" WHERE NOT is_running AND NOT is_stored ORDER BY
- * "seatId", row_position ), created AS ( INSERT INTO "public"."tickets" ("seat_id", "holder", "note") SELECT "seatId",
- * "holder", "note" FROM ( SELECT 1 FROM "public"."insert_turns" WHERE table_name = 'tickets' AND (SELECT count(*) FROM
- * to_insert) > 0 FOR UPDATE ) AS turn, to_insert ORDER BY row_position RETURNING "seat_id" AS created_for, json_build_object(
- * 'id', "id", 'seatId', "seat_id", 'holder', "holder", 'note', "note", 'color', "color" ) AS output ) SELECT
- * requested.is_running, requested.is_stored, locked_id IS NOT NULL AS is_locked, is_free, locked_id IS NOT NULL OR (SELECT true
- * FROM "public"."seats" WHERE id = requested."seatId") IS TRUE AS is_there, output FROM requested LEFT JOIN locked ON locked_id
- * = requested."seatId" LEFT JOIN to_insert USING (row_position) LEFT JOIN created ON created_for = to_insert."seatId" WHERE (
- * SELECT CASE count(*) WHEN (SELECT count(*) FROM to_insert) THEN true ELSE (count(*) || ' of ' || (SELECT count(*) FROM
- * to_insert)
- * || ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END FROM created ) ORDER BY
- * row_position
+ *     WITH requested AS MATERIALIZED (
+ *       SELECT *, false AS is_running, false AS is_stored FROM …
+ *     ), locked AS MATERIALIZED (
+ *       SELECT id AS locked_id, (taken = 0) AS is_free FROM "public"."seats"
+ *       WHERE id IN (SELECT "seatId" FROM requested WHERE NOT is_running AND NOT is_stored) FOR UPDATE SKIP LOCKED
+ *     ), claimed AS (
+ *       UPDATE "public"."seats" AS claiming SET taken = taken + 1 FROM locked
+ *       WHERE claiming.id = locked_id AND is_free RETURNING locked_id
+ *     ), to_insert AS MATERIALIZED (
+ *       SELECT DISTINCT ON ("seatId") requested.* FROM requested JOIN claimed ON locked_id = "seatId"
+ *       WHERE NOT is_running AND NOT is_stored ORDER BY "seatId", row_position
+ *     ), created AS (
+ *       INSERT INTO "public"."tickets" ("seat_id", "holder", "note")
+ *       SELECT "seatId", "holder", "note" FROM (
+ *         SELECT 1 FROM "public"."insert_turns"
+ *         WHERE table_name = 'tickets' AND (SELECT count(*) FROM to_insert) > 0 FOR UPDATE
+ *       ) AS turn, to_insert
+ *       ORDER BY row_position
+ *       RETURNING "seat_id" AS created_for, json_build_object(
+ *         'id', "id", 'seatId', "seat_id", 'holder', "holder", 'note', "note", 'color', "color"
+ *       ) AS output
+ *     )
+ *     SELECT requested.is_running, requested.is_stored, locked_id IS NOT NULL AS is_locked, is_free,
+ *       locked_id IS NOT NULL OR (SELECT true FROM "public"."seats" WHERE id = requested."seatId") IS TRUE AS is_there,
+ *       output
+ *     FROM requested LEFT JOIN locked ON locked_id = requested."seatId"
+ *       LEFT JOIN to_insert USING (row_position) LEFT JOIN created ON created_for = to_insert."seatId"
+ *     WHERE (
+ *       SELECT CASE count(*) WHEN (SELECT count(*) FROM to_insert) THEN true
+ *         ELSE (count(*) || ' of ' || (SELECT count(*) FROM to_insert)
+ *           || ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END
+ *       FROM created
+ *     ) ORDER BY row_position
  */
 export function claimSql<Row, NewRow extends Partial<Row>>(
   { name, toColumn, json }: Pick<Table<Row, never>, 'name' | 'toColumn' | 'json'>,

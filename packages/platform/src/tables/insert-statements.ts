@@ -38,9 +38,8 @@ function insertSql({ name, insertColumns }: TableSql, inSchema: InSchema): strin
 }
 
 /**
- * SQL: true if every row was inserted. If not, it raises an error that says why, and nothing is stored, because we could
- * not tell which caller's row is missing. A failing cast is PostgreSQL's only way to raise an error from within a
- * statement.
+ * SQL: true if every row was inserted. If not, it raises an error that says why, and nothing is stored, because we could not
+ * tell which caller's row is missing. A failing cast is PostgreSQL's only way to raise an error from within a statement.
  */
 export const isCompleteSql = (given: string) => `
   (SELECT CASE count(*) WHEN ${given} THEN true ELSE (count(*) || ' of ' || ${given} ||
@@ -76,25 +75,46 @@ export const KEY_TYPES: Readonly<Record<string, string>> = Object.fromEntries(
  * A row without output was not inserted: its key is already stored, or another create with the key is running. For a table
  * `boats` with a column `name`:
  *
- * WITH requested AS MATERIALIZED ( SELECT *, row_number() OVER ( PARTITION BY request_api_key_id, request_key,
- * request_operation, request_batch_index ORDER BY row_position ) = 1 AND
- * pg_try_advisory_xact_lock(hashtextextended(concat_ws( ' ', request_api_key_id, request_key, request_operation,
- * request_batch_index ), 0)) AS is_locked, ( SELECT true FROM "public"."idempotent_creates" WHERE (api_key_id, key,
- * operation, batch_index) = (request_api_key_id, request_key, request_operation, request_batch_index) ) IS TRUE AS is_stored
- * FROM ROWS FROM (json_to_recordset($1) AS ( "name" text, request_api_key_id uuid, request_key text, request_operation text,
- * request_batch_index smallint, request_body_hash bytea )) WITH ORDINALITY AS given ( "name", request_api_key_id,
- * request_key, request_operation, request_batch_index, request_body_hash, row_position ) ), to_insert AS MATERIALIZED (
- * SELECT *, row_number() OVER (ORDER BY row_position) AS row_rank FROM requested WHERE is_locked AND NOT is_stored ),
- * created AS ( INSERT INTO "public"."boats" ("name") SELECT "name" FROM (SELECT 1 FROM "public"."insert_turns" WHERE
- * table_name = 'boats' FOR UPDATE) AS turn, to_insert ORDER BY row_position RETURNING id, json_build_object('id', "id",
- * 'name', "name") AS output ), inserted AS MATERIALIZED ( SELECT to_insert.*, output FROM to_insert JOIN (SELECT output,
- * row_number() OVER (ORDER BY id) AS row_rank FROM created) AS ranked USING (row_rank) ), remembered AS ( INSERT INTO
- * "public"."idempotent_creates" (api_key_id, key, operation, batch_index, body_hash, response) SELECT request_api_key_id,
- * request_key, request_operation, request_batch_index, request_body_hash, output FROM inserted ) SELECT requested.is_stored,
- * inserted.output FROM requested LEFT JOIN inserted USING (row_position) WHERE ( SELECT CASE count(*) WHEN (SELECT count(*)
- * FROM to_insert) THEN true ELSE (count(*) || ' of ' || (SELECT count(*) FROM to_insert)
- * || ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END FROM created ) ORDER BY
- * row_position
+ *     WITH requested AS MATERIALIZED (
+ *       SELECT *, row_number() OVER (
+ *           PARTITION BY request_api_key_id, request_key, request_operation, request_batch_index ORDER BY row_position
+ *         ) = 1 AND pg_try_advisory_xact_lock(hashtextextended(concat_ws(
+ *           ' ', request_api_key_id, request_key, request_operation, request_batch_index
+ *         ), 0)) AS is_locked,
+ *         (
+ *           SELECT true FROM "public"."idempotent_creates" WHERE (api_key_id, key, operation, batch_index)
+ *             = (request_api_key_id, request_key, request_operation, request_batch_index)
+ *         ) IS TRUE AS is_stored
+ *       FROM ROWS FROM (json_to_recordset($1) AS (
+ *           "name" text, request_api_key_id uuid, request_key text, request_operation text,
+ *           request_batch_index smallint, request_body_hash bytea
+ *         )) WITH ORDINALITY AS given (
+ *           "name", request_api_key_id, request_key, request_operation, request_batch_index, request_body_hash,
+ *           row_position
+ *         )
+ *     ), to_insert AS MATERIALIZED (
+ *       SELECT *, row_number() OVER (ORDER BY row_position) AS row_rank FROM requested WHERE is_locked AND NOT is_stored
+ *     ), created AS (
+ *       INSERT INTO "public"."boats" ("name")
+ *       SELECT "name"
+ *       FROM (SELECT 1 FROM "public"."insert_turns" WHERE table_name = 'boats' FOR UPDATE) AS turn, to_insert
+ *       ORDER BY row_position
+ *       RETURNING id, json_build_object('id', "id", 'name', "name") AS output
+ *     ), inserted AS MATERIALIZED (
+ *       SELECT to_insert.*, output FROM to_insert
+ *       JOIN (SELECT output, row_number() OVER (ORDER BY id) AS row_rank FROM created) AS ranked USING (row_rank)
+ *     ), remembered AS (
+ *       INSERT INTO "public"."idempotent_creates" (api_key_id, key, operation, batch_index, body_hash, response)
+ *       SELECT request_api_key_id, request_key, request_operation, request_batch_index, request_body_hash, output
+ *       FROM inserted
+ *     )
+ *     SELECT requested.is_stored, inserted.output FROM requested LEFT JOIN inserted USING (row_position)
+ *     WHERE (
+ *       SELECT CASE count(*) WHEN (SELECT count(*) FROM to_insert) THEN true
+ *         ELSE (count(*) || ' of ' || (SELECT count(*) FROM to_insert)
+ *           || ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END
+ *       FROM created
+ *     ) ORDER BY row_position
  */
 export function keyedRowsSql(table: TableSql, inSchema: InSchema): string {
   const key = keySql(inSchema, toKeyField);

@@ -11,10 +11,7 @@ import type { TableSql } from './table.js';
  * that shares a statement may be stored shortly after its 503, as a create may: the 503 says so.
  */
 const STORED_WITHIN_MS = OPERATION_TIMEOUT_MS - 100;
-/**
- * The name by which statements that change rows take turns, so that locked tables leave connections for creates in other
- * tables.
- */
+/** Statements that change rows take turns by this name, so that locked tables leave connections for creates in others. */
 const CHANGES = 'changes';
 
 /** Why nothing was stored. `busy`: the row is locked. `again`: the row has changed since the statement began. */
@@ -50,7 +47,7 @@ export type RowDatabase = Pick<Database, 'writes' | 'queryWaiting' | 'inSchema'>
  * statement, which stores as many as possible in one commit. It skips locked rows. A call for such a row then waits alone,
  * on a connection that may wait, so that a locked row delays only calls for that row.
  *
- * @param table the table whose ids the statement may draw
+ * @param table whose ids the statement may draw
  */
 export function createRowStatement<Call extends object, Result extends object, Outcome>(
   { writes, queryWaiting, inSchema }: RowDatabase,

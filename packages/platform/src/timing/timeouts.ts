@@ -23,9 +23,7 @@ export const READINESS_TIMEOUT_MS = 2_000;
 /** One command to Redis. */
 export const REDIS_TIMEOUT_MS = 160;
 
-/**
- * Opening a connection for a command or a migration. Longer, because a command loads modules meanwhile, and does not retry.
- */
+/** Opening a connection for a command or a migration. Longer, because a command loads modules meanwhile, and does not retry. */
 export const COMMAND_CONNECT_TIMEOUT_MS = 10_000;
 /** One statement of a command, which may read the usage of all keys for a year. */
 export const COMMAND_STATEMENT_TIMEOUT_MS = 30_000;

@@ -24,9 +24,8 @@ export interface UsageOptions {
 /**
  * Counts the calls of each key in memory, and adds them to the stored counts within half a minute.
  *
- * Counts that could not be stored are put back. So a count is added twice if the response to its COMMIT is lost, and a
- * killed process loses what it has counted since its last flush. Usage is indicative; limits are counted elsewhere, and
- * exactly.
+ * Counts that could not be stored are put back. So a count is added twice if the response to its COMMIT is lost, and a killed
+ * process loses what it has counted since its last flush. Usage is indicative; limits are counted elsewhere, and exactly.
  */
 export class UsageCounter {
   readonly #options: UsageOptions;

@@ -7,10 +7,7 @@ import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../../errors/api-error.js';
 import { CALL_METHOD, type Message, REVISION, REVISION_META, readHead, toMessage } from './message.js';
 
-/**
- * The revisions before 2026-07-28 that have this transport. Their clients send neither the headers nor the `_meta` of
- * 2026-07-28.
- */
+/** The revisions before 2026-07-28 that have this transport. Their clients send neither its new headers nor its `_meta`. */
 export const SESSION_REVISIONS = SUPPORTED_PROTOCOL_VERSIONS.filter((revision) => revision >= '2025-03-26');
 const REVISIONS = [REVISION, ...SESSION_REVISIONS];
 
@@ -28,11 +25,10 @@ interface Refusal {
 /**
  * Refuses what the SDK would not:
  *
- * - A batch. The SDK refuses batches of 2026-07-28, but would run up to 100 calls from one of an older revision, and they
- *   would count as one request.
+ * - A batch. The SDK refuses one of 2026-07-28, but would run up to 100 calls of an older one, which would count as one
+ *   request.
  * - `subscriptions/listen`, which the SDK answers with a stream even if there is nothing to subscribe to.
- * - Headers that disagree with the body of an older revision. That revision does not define them, but admission has
- *   relied on them.
+ * - Headers that disagree with the body of an older revision, which does not define them: admission has relied on them.
  * - An unknown revision, named only in a header.
  *
  * @param body undefined if there is none, an ApiError if it cannot be read
