@@ -4,7 +4,7 @@
  */
 import './build.js';
 
-// Otherwise trpc-to-openapi checks the router by generating documents, which takes 30 ms. The tests and `npm run dev` let
-// it do so.
+// Otherwise trpc-to-openapi checks the router by generating documents, which takes 30 ms. The tests and `npm run dev` allow
+// that.
 process.env.NODE_ENV ??= 'production';
 await import('../dist/main.js');

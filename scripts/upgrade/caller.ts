@@ -29,7 +29,7 @@ export class Caller {
     this.#sender = new Sender(url, signal);
   }
 
-  /** @param expected the expected status; if left out, anything but a 5xx will do */
+  /** @param expected a status; if left out, anything but a 5xx will do */
   async call(call: Omit<Call, 'key'> & { readonly key?: string }, expected?: number): Promise<Answer> {
     const { name } = call.operation;
     const complete = { key: this.#key, ...call };

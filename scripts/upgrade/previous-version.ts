@@ -13,7 +13,7 @@ type Previous =
   /** `isKnown`: it is certain that there is none */
   | { readonly commit: undefined; readonly reason: string; readonly isKnown: boolean };
 
-/** Of the packages of this repository */
+/** The npm scope of this repository's packages */
 const OWN_SCOPE = '@animal-store';
 /** The tags of releases, among others */
 const RELEASES = 'v[0-9]*';

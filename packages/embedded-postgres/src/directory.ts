@@ -44,7 +44,7 @@ export async function createAtomically(
   }
 }
 
-/** Also false when the caller lacks permission: using the path next gives a better error. */
+/** Whether a path is missing. False, too, when the caller lacks permission: using the path then gives a better error. */
 export async function isMissing(path: string): Promise<boolean> {
   return stat(path).then(
     () => false,

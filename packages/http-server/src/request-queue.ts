@@ -19,7 +19,7 @@ const MIN_OTHERS_PER_TICK = 2;
 
 /** The sender of a request, by its headers. Whether the request may be served is not known yet. */
 export interface Caller {
-  /** Of a key or an address */
+  /** The id of a key or an address */
   readonly id: string;
   readonly isPreferred: boolean;
 }

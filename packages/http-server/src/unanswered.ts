@@ -11,7 +11,7 @@ const MAX_PER_CONNECTION = 16;
  * to 20 KB with its response.
  */
 const MAX_UNPREFERRED = 2_000;
-/** The same for preferred requests. It is higher, so that the others cannot keep them from being pipelined. */
+/** The bound for preferred requests. It is higher, so that other requests cannot keep them from being pipelined. */
 const MAX_WITH_PREFERRED = 2 * MAX_UNPREFERRED;
 
 /** The responses that the service owes the client of a connection. */

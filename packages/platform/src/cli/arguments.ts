@@ -18,7 +18,7 @@ const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 /** As in git, because a shorter prefix is more likely to be a slip. */
 const MIN_ID_PREFIX_CHARACTERS = 4;
 export const HINT_EXAMPLE = toHint(`${LIVE_PREFIX}R7kQ2mXw9v`);
-/** The mark that the list puts in place of the rest of a key, of which it is no part. */
+/** The mark by which the list replaces the rest of a key. It is not part of the key. */
 const ELLIPSIS = /(?:…|\.\.\.)$/;
 
 const invalid =

@@ -1,6 +1,6 @@
 /** Constants that the service and its clients share: `npm run docs:update` writes those of the client from here. */
 
-/** Which of the APIs a request came in through, as logs and metrics name it. */
+/** The API of a request, as logs and metrics name it. */
 export type Protocol = 'rest' | 'trpc' | 'mcp';
 
 /** The path prefix of REST; part of every URL that the service hands out. */

@@ -3,7 +3,7 @@ import { readUniqueViolation } from '../connections/outage.js';
 import type { ApiKey } from './api-key.js';
 import { isActive, type KeyStore, type NewKey } from './store.js';
 
-/** Of the ids of keys */
+/** The constraint on the ids of keys */
 const PRIMARY_KEY = 'api_keys_pkey';
 
 /**

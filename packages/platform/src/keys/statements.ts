@@ -38,7 +38,7 @@ export interface ListedRow extends KeyRow {
   readonly lastUsedOn: string | null;
 }
 
-/** Of these, only `active` is served. */
+/** The states of keys, of which only `active` is served. */
 export const KEY_STATES = ['active', 'banned', 'expired', 'revoked'] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 

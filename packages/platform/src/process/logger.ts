@@ -8,7 +8,7 @@ import { type LogDestination, openLogDestination } from './log-destination.js';
 /**
  * Lines are written in batches. One write per line would cost a request more than the check of its limits, and handing
  * lines to another thread costs as much as several requests. An exit writes the waiting lines; a killed process loses at
- * most those of the last FLUSH_INTERVAL_MS.
+ * most the lines of the last FLUSH_INTERVAL_MS.
  */
 const BATCH_BYTES = 32 * 1024;
 

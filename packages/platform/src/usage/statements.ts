@@ -38,7 +38,7 @@ export function createStatements(inSchema: InSchema) {
         ORDER BY usage.day DESC, operation COLLATE "C"`,
       emptyValues: ['00000000-0000-0000-0000-000000000000', '2000-01-01', '2000-01-01'],
     },
-    /** Of all keys if `$3` is null; day by day from `$4` on */
+    /** Reads all keys if `$3` is null; day by day from `$4` on */
     readKeys: `
       SELECT id, name, owner, operation, sum(requests) AS requests, sum(denied) AS denied,
         ${daySql('max(day)')} AS day,
@@ -46,7 +46,7 @@ export function createStatements(inSchema: InSchema) {
       FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
       WHERE day BETWEEN $1 AND $2 AND ($3::uuid[] IS NULL OR api_key_id = ANY ($3))
       GROUP BY id, operation`,
-    /** Of all keys if `$3` is null. Keys without an owner are one line, the last. */
+    /** Reads all keys if `$3` is null. Keys without an owner are the last line. */
     readOwners: `
       SELECT owner, operation, sum(requests) AS requests, sum(denied) AS denied
       FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
@@ -66,7 +66,7 @@ export function createStatements(inSchema: InSchema) {
       SELECT ${daySql('day')} AS day FROM ${usage} AS usage
       WHERE usage.day BETWEEN $1 AND $2 AND api_key_id = ANY ($3)
       GROUP BY usage.day ORDER BY usage.day DESC`,
-    /** Of all keys if `$2` is null */
+    /** Reads all keys if `$2` is null */
     readKeysOnDay: `
       SELECT id, name, owner, ${daySql('day')} AS day, operation, requests, denied
       FROM ${usage} AS usage JOIN ${keys} AS keys ON keys.id = api_key_id
