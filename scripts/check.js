@@ -6,7 +6,8 @@ import { run, runCheckingTool, runTool } from './run-tool.js';
  * `npm run check`: everything that must hold before a change is merged, except for the tests. The quickest steps come
  * first.
  *
- * npm run check -- --fix lets Biome mend what it can npm run check -- lint types only these steps
+ * npm run check -- --fix         lets Biome mend what it can
+ * npm run check -- lint types    only these steps
  */
 const DOCUMENT = 'docs/openapi.json';
 /** Folders with packages of their own. */

@@ -205,8 +205,8 @@ describe('what a document leaves out, or writes elsewhere, is compared all the s
 describe('a document that cannot be compared is refused with what is wrong with it', () => {
   const refer = (reference: string) => at({ parameters: [{ $ref: reference }] });
   test.each<[what: string, document: unknown, message: string]>([
-    ['Swagger 2.0', { swagger: '2.0', paths: {} }, 'no OpenAPI 3 document'],
-    ['null', null, 'no OpenAPI 3 document'],
+    ['Swagger 2.0', { swagger: '2.0', paths: {} }, 'not an OpenAPI 3 document'],
+    ['null', null, 'not an OpenAPI 3 document'],
     [
       'a list that is none',
       at({ requestBody: { content: { 'text/csv': { schema: { allOf: {} } } } } }),

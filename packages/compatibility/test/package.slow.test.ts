@@ -95,7 +95,7 @@ test('what cannot be compared is exit code 2, with a sentence that says why', as
     [['--yaml', 'old.json', 'new.json'], /^Unknown option '--yaml'/],
     [['old.json', 'gone.json'], /^gone\.json cannot be read: ENOENT/],
     [['old.json', 'old.yaml'], /^old\.yaml cannot be read: .*YAML/s],
-    [['old.json', 'swagger.json'], /no OpenAPI 3 document/],
+    [['old.json', 'swagger.json'], /not an OpenAPI 3 document/],
   ] as const) {
     const { code, stdout, stderr } = await compare(...args);
     expect([code, stdout], args.join(' ')).toEqual([2, '']);

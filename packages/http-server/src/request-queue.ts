@@ -35,16 +35,20 @@ interface Waiting {
  * This is for fairness, not for speed. Without it, 512 connections of one caller would get 1.07 to 1.27 times the requests
  * per second, but a caller beside 1,000 busy connections of another would wait 3.0 s at p99 instead of 56 ms.
  *
- * ## Preferred requests first A preferred request starts at once if the tick has room for it and no earlier request of its
- * caller is waiting, however many other requests wait. The others start only after the tick has read all its input, which
- * often shows that their client has already left.
+ * ## Preferred requests first
+ * A preferred request starts at once if the tick has room for it and no earlier request of its caller is waiting, however
+ * many other requests wait. The others start only after the tick has read all its input, which often shows that their client
+ * has already left.
  *
- * ## Callers in turns Before a caller's request starts, at most one request of each other caller does, however many
- * connections those have and however many requests they have sent. No caller can make the ticks long for the others.
+ * ## Callers in turns
+ * Before a caller's request starts, at most one request of each other caller does, however many connections those have and
+ * however many requests they have sent. No caller can make the ticks long for the others.
  *
- * ## New connections soon New connections are accepted soon, however busy the existing ones are.
+ * ## New connections soon
+ * New connections are accepted soon, however busy the existing ones are.
  *
- * ## A bound for what waits See UnansweredRequests.
+ * ## A bound for what waits
+ * See UnansweredRequests.
  */
 export class RequestQueue {
   readonly #identify: (request: IncomingMessage) => Caller;

@@ -34,16 +34,20 @@ export interface CircuitBreakerOptions {
 /**
  * A circuit breaker (https://martinfowler.com/bliki/CircuitBreaker.html) decides whether commands to a server are sent.
  *
- * ## Closed As in an electric circuit, commands go through. The first command that fails or times out opens the breaker.
- * So does a lost connection, silently if nothing waits for an answer.
+ * ## Closed
+ * As in an electric circuit, commands go through. The first command that fails or times out opens the breaker. So does a
+ * lost connection, silently if nothing waits for an answer.
  *
- * ## Open Commands are rejected at once, so that no request waits. The breaker starts in this state, and is half-open for
- * a moment at regular intervals.
+ * ## Open
+ * Commands are rejected at once, so that no request waits. The breaker starts in this state, and is half-open for a moment
+ * at regular intervals.
  *
- * ## Half-open One command, a trial in the background, goes through, and all others are still rejected. If the trial
- * succeeds, the breaker closes; if not, it stays open, and after several failures the connection is replaced.
+ * ## Half-open
+ * One command, a trial in the background, goes through, and all others are still rejected. If the trial succeeds, the
+ * breaker closes; if not, it stays open, and after several failures the connection is replaced.
  *
- * ## Disposed Commands are rejected for good.
+ * ## Disposed
+ * Commands are rejected for good.
  */
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;

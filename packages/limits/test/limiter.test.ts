@@ -313,7 +313,7 @@ test.skipIf(!canStartRedis())(
 
 test.each([
   [[{ name: "a'b", lengthMs: 1, field: 'a' }], /letters/],
-  [[MINUTE, MINUTE], /each another/],
+  [[MINUTE, MINUTE], /must differ/],
   [[DAY, MINUTE], /the shortest first/],
   [[{ ...MINUTE, lengthMs: 0.5 }], /whole milliseconds/],
 ] as const)('windows that cannot be counted in are an error: %j', async (windows, message) => {

@@ -39,5 +39,5 @@ test('a commit that is not there is named, and where the clone is shallow how to
   expect(() => findPrevious('v9', shallow)).toThrow(
     /^There is no commit "v9"\. .*git fetch --unshallow --tags$/,
   );
-  expect(() => findPrevious(undefined, folder)).toThrow(/this is none/);
+  expect(() => findPrevious(undefined, folder)).toThrow(/this is not one/);
 });

@@ -45,18 +45,22 @@ export interface AuthenticatorOptions {
  * Finds the key that a header names, with as few queries as the promise about changes allows. For a process, a key is in one
  * of these states:
  *
- * ## Trusted The key was looked up or checked within the last KEY_TTL_MS. No request waits for a query: once a second the
- * database is asked which of the keys in use have changed. It compares what the rows say, so it does not matter who has
- * written to them, in which transaction, or in which database.
+ * ## Trusted
+ * The key was looked up or checked within the last KEY_TTL_MS. No request waits for a query: once a second the database is
+ * asked which of the keys in use have changed. It compares what the rows say, so it does not matter who has written to them,
+ * in which transaction, or in which database.
  *
- * ## Known, but not trusted The key was found before. Since then it has changed, or was not checked in time, because it was
- * not in use or there was no answer. It is looked up together with other known keys. While the database is unavailable,
- * `lastKnown` still says whose request it is.
+ * ## Known, but not trusted
+ * The key was found before. Since then it has changed, or was not checked in time, because it was not in use or there was no
+ * answer. It is looked up together with other known keys. While the database is unavailable, `lastKnown` still says whose
+ * request it is.
  *
- * ## Rejected The key was looked up within the last KEY_TTL_MS, and is not in the database. No query.
+ * ## Rejected
+ * The key was looked up within the last KEY_TTL_MS, and is not in the database. No query.
  *
- * ## Unknown Any other well-formed key. It is looked up with other unknown keys, apart from known keys, and after them if
- * the client's address is over its limit.
+ * ## Unknown
+ * Any other well-formed key. It is looked up with other unknown keys, apart from known keys, and after them if the client's
+ * address is over its limit.
  */
 export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions) {
   // All caches are keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other
