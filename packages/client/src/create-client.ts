@@ -66,8 +66,9 @@ export type Client = TRPCClient<AppRouter> & {
 const MAX_URL_LENGTH = 4_000;
 
 /**
- * Creates a client that batches simultaneous queries, retries calls that are safe to repeat, and rejects with an ApiClientError
- * when the service responds with an error (see isApiError). Turn off the retries of libraries such as TanStack Query.
+ * Creates a client that batches simultaneous queries, retries safe calls after transient failures, and rejects with an
+ * ApiClientError when the service responds with an error (see isApiError). Turn off the retries of libraries such as TanStack
+ * Query.
  *
  * @throws TypeError for a baseUrl that cannot be the address of a service
  */

@@ -7,7 +7,7 @@ import { defineCommand } from './command.js';
 import { ambiguous, expectFound, ID } from './key-command.js';
 import { formatHistory } from './key-history-view.js';
 
-/** How far back the history of all keys goes without --since. The history of one key is complete. */
+/** How far back the history of all keys goes without --since. The history of one key goes as far as it is kept. */
 const DEFAULT_DAYS = 7;
 /** SQLSTATE */
 const PERMISSION_DENIED = '42501';
