@@ -106,14 +106,14 @@ function traceRequests(tracer) {
       parent,
     );
     const { traceId, spanId } = span.spanContext();
-    request.traceIds = { trace_id: traceId, span_id: spanId };
+    request.report.traceIds = { trace_id: traceId, span_id: spanId };
     const store = { context: trace.setSpan(parent, span), links: [], requests: 1, calls: calls.length };
     traced.set(request, store);
     return store;
   });
   requests.asyncEnd.subscribe(({ request, calls, report: { operation, status, protocol } }) => {
     const span = trace.getSpan(traced.get(request).context);
-    const code = request.errorCode;
+    const code = request.report.errorCode;
     // Over MCP, what a request calls may not be known before its body is.
     if (calls.length === 0 && operation !== 'unknown') span.updateName(operation);
     span.setAttributes({

@@ -1,3 +1,4 @@
+import { maxHeaderSize } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { openServer, type RefusalReason, type ServerOptions } from '@animal-store/http-server';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -118,8 +119,7 @@ async function registerProtocols(app: FastifyInstance, options: SharedOptions): 
     answerErrorsWith(scope, sendError);
   };
   const trpc = async (scope: FastifyInstance) => {
-    const corsMethods = ['GET', 'POST'];
-    await registerAdmission(scope, { ...options, corsMethods, protocol: 'trpc' });
+    await registerAdmission(scope, { ...options, corsMethods: ['GET', 'POST'], protocol: 'trpc' });
     readBodyAs(scope, decodeBody);
     registerRpc(scope, options);
     answerErrorsWith(scope, sendRpcError);
@@ -140,7 +140,7 @@ async function registerProtocols(app: FastifyInstance, options: SharedOptions): 
 const REFUSALS: Readonly<Record<RefusalReason, ApiError>> = {
   malformed: new ApiError('invalid_request', { message: 'The request is not well-formed HTTP/1.1.' }),
   header_too_large: new ApiError('invalid_request', {
-    message: 'The request line and headers are over 16 KiB.',
+    message: `The request line and headers are over ${maxHeaderSize / 1024} KiB.`,
   }),
   too_slow: new ApiError('invalid_request', { message: 'The request did not arrive in time.' }),
   unknown_method: new ApiError('not_implemented', { message: 'The service does not know this method.' }),

@@ -3,9 +3,10 @@ import { readParameter } from './schema-name.js';
 /**
  * How many connections each pool of a process has, and the proportion in which another number is divided among them.
  *
- * Whoever waits for a locked row, and what Prisma writes, may keep all of theirs waiting. Two of the reads are for one table,
- * which may be locked, one for the others, and one for readiness; of the writes one each for creates of two tables, and one
- * for changes. Lookups of keys have their own, so that neither a locked table nor a flood of unknown keys delays others.
+ * What waits for a locked row, and what Prisma writes, may keep all connections of its pool waiting. Of four for reads, one table
+ * may use two (it may be locked), other tables share one, readiness has one. Of three for writes, two are for creates of two tables,
+ * and one is for changes. Lookups of keys have a pool of their own, so that neither a locked table nor a flood of unknown keys
+ * delays others.
  */
 const SIZES = { prisma: 3, reads: 4, writes: 3, keys: 2 } as const;
 
@@ -13,7 +14,7 @@ type PoolName = keyof typeof SIZES;
 
 export const LIMIT_PARAMETER = 'connection_limit';
 export const MOST_CONNECTIONS = Object.values(SIZES).reduce<number>((total, size) => total + size, 0);
-/** As many as there are pools, because each needs one. While commits hang, each also opens one more for a moment. */
+/** One for each pool. While commits hang, each pool also opens one more for a moment. */
 export const LEAST_CONNECTIONS = Object.keys(SIZES).length;
 
 /** The sizes of the pools for a URL: its `connection_limit`, which Prisma calls so, is the sum of them. */

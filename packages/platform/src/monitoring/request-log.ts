@@ -11,19 +11,25 @@ declare module 'fastify' {
     pattern?: string;
   }
   interface FastifyRequest {
-    /** The code of the response's Error object, for the log */
-    errorCode: string | undefined;
-    /** Why the database could not serve the request, for the operator */
-    errorReason: string | undefined;
-    /** The status of an error that travels in a response with another one, as the result of a call */
-    errorStatus: number | undefined;
-    /** The `traceparent` in the body of a request without one among its headers, where the protocol has a place for it */
-    traceparent: string | undefined;
+    /** What the log and spans say besides what the request and its response show */
+    report: RequestNotes;
     /** The protocol that was called; undefined outside of all */
     apiProtocol?: Protocol;
-    /** The ids of the span that a subscriber of `animal-store.request` has begun, as the log names them */
-    traceIds: { readonly trace_id: string; readonly span_id: string } | undefined;
   }
+}
+
+/** What parts of the service note about a request while they serve it. */
+interface RequestNotes {
+  /** The code of the response's Error object, for the log */
+  errorCode: string | undefined;
+  /** Why the database could not serve the request, for the operator */
+  errorReason: string | undefined;
+  /** The status of an error that travels in a response with another one, as the result of a call */
+  errorStatus: number | undefined;
+  /** The `traceparent` in the body of a request without one among its headers, where the protocol has a place for it */
+  traceparent: string | undefined;
+  /** The ids of the span that a subscriber of `animal-store.request` has begun, as the log names them */
+  traceIds: { readonly trace_id: string; readonly span_id: string } | undefined;
 }
 
 interface RequestTexts {
@@ -68,9 +74,15 @@ export function reportRequests(
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, pattern: toPattern(route.url) };
   });
-  for (const name of ['errorCode', 'errorReason', 'errorStatus', 'traceparent', 'traceIds'])
-    app.decorateRequest(name, undefined);
+  app.decorateRequest('report');
   app.addHook('onRequest', (request, reply, next) => {
+    request.report = {
+      errorCode: undefined,
+      errorReason: undefined,
+      errorStatus: undefined,
+      traceparent: undefined,
+      traceIds: undefined,
+    };
     const { receivedAt = performance.now() } = request.raw;
     let trace: RequestTrace | undefined;
     const finish = () => {
@@ -81,7 +93,7 @@ export function reportRequests(
         operation: distinct.length > 1 && names.length > 0 ? 'batch' : (names[0] ?? 'unknown'),
         protocol: request.apiProtocol ?? 'other',
         status: reply.raw.writableFinished
-          ? (request.errorStatus ?? reply.raw.statusCode)
+          ? (request.report.errorStatus ?? reply.raw.statusCode)
           : CLIENT_CLOSED_REQUEST,
         seconds: (performance.now() - receivedAt) / 1000,
         isRehearsed: reply.hasHeader(PREFERENCE_APPLIED),
@@ -104,8 +116,8 @@ export function reportRequests(
 
 /** What every log line of a request has. */
 export function identify(request: FastifyRequest): object {
-  const { id, routeOptions, addressId, headers, traceparent } = request;
-  const traceIds = request.traceIds ?? readTraceIds(headers.traceparent ?? traceparent);
+  const { id, routeOptions, addressId, headers, report } = request;
+  const traceIds = report.traceIds ?? readTraceIds(headers.traceparent ?? report.traceparent);
   return {
     reqId: id,
     // Never a text that the client sent
@@ -201,8 +213,8 @@ function logRequest(
   line.method = request.method;
   line.path = readUnknownPath(request);
   line.status = status;
-  line.code = status === CLIENT_CLOSED_REQUEST ? 'client_left' : request.errorCode;
-  line.reason = request.errorReason;
+  line.code = status === CLIENT_CLOSED_REQUEST ? 'client_left' : request.report.errorCode;
+  line.reason = request.report.errorReason;
   line.rehearsed = isRehearsed || undefined;
   line.durationMs = Math.round(seconds * 1_000_000) / 1000;
   line.userAgent = shorten(request.headers['user-agent']);

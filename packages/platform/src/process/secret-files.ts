@@ -43,7 +43,7 @@ function readText(path: string): string {
   const stats = explain(() => statSync(path));
   // Reading a pipe would wait for a writer.
   if (!stats.isFile()) throw new Error(`does not name a regular file: ${path}`);
-  if (stats.size > MAX_BYTES) throw new Error(`names a file of more than 64 KB: ${path}`);
+  if (stats.size > MAX_BYTES) throw new Error(`names a file of more than ${MAX_BYTES / 1024} KiB: ${path}`);
   // Which takes a byte order mark away, too.
   const text = explain(() => readFileSync(path, 'utf8')).trim();
   if (text === '') throw new Error(`names an empty file: ${path}`);

@@ -15,10 +15,10 @@ export function reportError(
   path?: string,
 ): ApiError {
   const apiError = toApiError(error);
-  request.errorCode ??= apiError.code;
+  request.report.errorCode ??= apiError.code;
   const { status, cause } = apiError;
   // Rehearsed errors and overload have no cause. An outage affects many requests at once, so each has one line.
-  if (status === 503 && cause instanceof Error) request.errorReason ??= cause.message;
+  if (status === 503 && cause instanceof Error) request.report.errorReason ??= cause.message;
   else if (status >= 500 && cause !== undefined)
     request.log.error({ ...identify(request), err: cause, path }, apiError.message);
   reply.headers(apiError.headers);

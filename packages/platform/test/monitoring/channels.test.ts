@@ -107,7 +107,7 @@ test("a subscriber's ids are on every log line of the request, which runs in its
   const ids = { trace_id: '4bf92f3577b34da6a3ce929d0e0e4736', span_id: '00f067aa0ba902b7' };
   const { start } = tracingChannel<unknown, RequestMessage>('parcel-store.request');
   start.bindStore(storage, ({ request }) => {
-    Object.assign(request, { traceIds: ids });
+    Object.assign(request.report, { traceIds: ids });
     return request.id;
   });
   onTestFinished(() => void start.unbindStore(storage));

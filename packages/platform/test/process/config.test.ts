@@ -409,7 +409,7 @@ describe('a secret in a file', () => {
   );
 
   test.each(['DATABASE_URL', 'REDIS_URL'])(
-    'is one line of a regular file of at most 64 KB: %s',
+    'is one line of a regular file of at most 64 KiB: %s',
     async (name) => {
       const url = `${name === 'DATABASE_URL' ? 'postgres' : 'redis'}://u:hunter2@db/0`;
       const refusal = (path: string) => {
@@ -421,9 +421,9 @@ describe('a secret in a file', () => {
       for (const end of ['\n', '\r\n', '\r', '\n\n'])
         refusal(await writeSecret(`${url}${end}${url}`)).toThrow(second);
       const large = await writeSecret(' '.repeat(65_537));
-      refusal(large).toThrow(`${name}_FILE names a file of more than 64 KB: ${large}`);
+      refusal(large).toThrow(`${name}_FILE names a file of more than 64 KiB: ${large}`);
       await truncate(large, 300 * 2 ** 20);
-      refusal(large).toThrow(`${name}_FILE names a file of more than 64 KB: ${large}`);
+      refusal(large).toThrow(`${name}_FILE names a file of more than 64 KiB: ${large}`);
       await writeSecret(url.padEnd(65_536));
       expect(() => readConfig({ [`${name}_FILE`]: large })).not.toThrow();
       const others = [folder, '/dev/zero'];

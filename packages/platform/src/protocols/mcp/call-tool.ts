@@ -38,7 +38,7 @@ export async function callTool(tool: Tool, all: Arguments, exchange: Exchange): 
   } catch (error) {
     reply.removeHeader('idempotency-replayed');
     const apiError = reportError(error, request, reply, tool.operation.name);
-    request.errorStatus = apiError.status;
+    request.report.errorStatus = apiError.status;
     return {
       ...toResult(toToolError(apiError, !tool.listed.annotations?.readOnlyHint, request.id)),
       isError: true,

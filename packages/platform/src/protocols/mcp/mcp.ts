@@ -57,14 +57,14 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
       if (request.method !== 'POST') throw NOT_ALLOWED;
       const message = toMessage(request.body);
       const { traceparent } = message.params._meta;
-      if (typeof traceparent === 'string') request.traceparent = traceparent;
+      if (typeof traceparent === 'string') request.report.traceparent = traceparent;
       const rehearsed = findRehearsedError(request, message);
       if (rehearsed !== undefined) throw rehearsed;
       const { status, text, errorCode } = await answerMessage(
         { request, reply, createContext },
         request.body,
       );
-      if (errorCode !== undefined) request.errorCode = String(errorCode);
+      if (errorCode !== undefined) request.report.errorCode = String(errorCode);
       reply.code(status);
       return text === '' ? reply.send() : sendJson(reply, text);
     },
