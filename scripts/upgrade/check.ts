@@ -55,7 +55,7 @@ async function main(signal: AbortSignal): Promise<number> {
 /** Starts this version, the previous one and this one again on a database of this version, and calls everything that each has. */
 async function check(commit: string, folder: string, signal: AbortSignal): Promise<Problem[]> {
   const previous = await buildPrevious(commit, folder, signal);
-  const database = await createMigratedDatabase(folder);
+  const database = await createMigratedDatabase(folder, previous);
   try {
     signal.throwIfAborted();
     const keys = await issueKeys(database);

@@ -12,8 +12,12 @@ const SERVICE_ROLE = 'upgrade_check';
 
 export type MigratedDatabase = Awaited<ReturnType<typeof createMigratedDatabase>>;
 
-/** Creates a PostgreSQL within a folder, with the migrations of this version and its sample data. */
-export async function createMigratedDatabase(folder: string) {
+/**
+ * Creates a PostgreSQL within a folder, migrated by the previous version and then by this one, with this version's sample data.
+ *
+ * @param previous the folder of the previous version
+ */
+export async function createMigratedDatabase(folder: string, previous: string) {
   const { url, release } = await createEmbeddedPostgres({
     dataDir: join(folder, 'data'),
     systemDir: join(folder, 'system'),
@@ -22,6 +26,7 @@ export async function createMigratedDatabase(folder: string) {
   const owner = openDatabase(url, () => {}, { connectTimeoutMs: COMMAND_CONNECT_TIMEOUT_MS });
   const close = () => owner.close().finally(release);
   try {
+    await applyMigrations(url, join(previous, 'prisma/migrations'));
     await applyMigrations(url);
     const password = randomBytes(16).toString('hex');
     await owner.pool.query(`CREATE ROLE ${SERVICE_ROLE} LOGIN PASSWORD '${password}'`);
