@@ -42,7 +42,7 @@ interface Outcome {
   readonly text: string;
   /** Whether it is not what was asked for */
   readonly isOther?: boolean;
-  /** Whether it has an open order: its status changes with that alone */
+  /** Whether it has an open order, so that only the order can change its status */
   readonly isOrdered?: boolean;
 }
 

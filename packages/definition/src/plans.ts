@@ -1,7 +1,7 @@
 /**
  * The windows in which requests are counted, the shortest first. `field` names the member of Limits that holds a window's
  * limit. The first has to be the minute. Every plan has it, and an address is limited by it alone. As many denials within a
- * minute as a key has requests lead to a ban. How long a ban lasts is in contract/plans.ts and keys/bans.ts of the platform.
+ * minute as the key's limit allows requests lead to a ban. How long a ban lasts is in contract/plans.ts and keys/bans.ts of the platform.
  */
 export const WINDOWS = [
   { name: 'minute', lengthMs: 60_000, field: 'perMinute' },

@@ -24,7 +24,7 @@ import { DRAIN_TIMEOUT_MS, FORCE_EXIT_MS, waitForShutdown } from './process/shut
 import { describeUnsharedLimits } from './process/unshared-limits.js';
 import { createService, type Service } from './service.js';
 
-/** How long the last lines of the log may take, also when the end is forced */
+/** How long the last lines of the log may take, and how long if the end is forced */
 const LAST_LINES_MS = 2_000;
 const FORCED_LAST_LINES_MS = 300;
 /** How often connections that have become idle are closed while draining. */

@@ -2,7 +2,7 @@ import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
 
-/** How long a browser may cache a preflight. No browser caches one for longer. */
+/** How long a browser may cache a preflight. Chromium caches none for longer. */
 const MAX_AGE_SECONDS = 7_200;
 
 /** The origins on this machine, whatever their port. RFC 6761 reserves `localhost` with all its subdomains. */

@@ -119,7 +119,7 @@ export async function runWithJson(
       throw refuse(
         `There is no member ${JSON.stringify(name)}: those of ${each.name} are ${names.join(', ')}.`,
       );
-    // A person notices a wrong prefix by an error, but a program's may name somebody else's key.
+    // A person sees which key a prefix has found. A program's may find somebody else's key.
     if (name === 'id' && !(typeof value === 'string' && isCompleteId(value)))
       throw refuse('id must be a complete id.');
     given[name] = typeof value === 'number' ? String(value) : value;

@@ -11,7 +11,7 @@ const NAME = /^[A-Za-z\d][\w.-]{0,30}$/;
 const MOST_PER_NAME = 2;
 const INVALID =
   'KEYS_TOKEN, or the file KEYS_TOKEN_FILE, must hold a token of at least 32 visible ASCII characters, such as from "openssl rand -hex 32". ' +
-  'A line may name the program that has it: NAME TOKEN, with a name of at most 31 letters, digits, "_", "-" and ".". One name may have two tokens.';
+  'A line may name the program that has it: NAME TOKEN, with a name of at most 31 letters, digits, "_", "-" and ".". One name, or none, may have two tokens, and each token may stand once.';
 
 /** As somebody writes it who takes the file for a shell's */
 const QUOTED = /(?:^|\s)["']|["'](?:\s|$)/;
@@ -80,6 +80,7 @@ function areValid(tokens: readonly NamedToken[]): boolean {
   const counts = new Map<string | undefined, number>();
   for (const { name } of tokens) counts.set(name, (counts.get(name) ?? 0) + 1);
   return (
+    new Set(tokens.map(({ token }) => token)).size === tokens.length &&
     tokens.every(({ token }) => TOKEN.test(token)) &&
     [...counts.values()].every((count) => count <= MOST_PER_NAME)
   );

@@ -4,7 +4,7 @@ import { readParameter } from './schema-name.js';
  * How many connections each pool of a process has, and the proportion in which another number is divided among them.
  *
  * What waits for a locked row, and what Prisma writes, may keep all connections of its pool waiting. Of four for reads, one table
- * may use two (it may be locked), other tables share one, readiness has one. Of three for writes, two are for creates of two tables,
+ * may use two, because it may be locked, other tables share one, and readiness has one. Of three for writes, two are for creates of two tables,
  * and one is for changes. Lookups of keys have a pool of their own, so that neither a locked table nor a flood of unknown keys
  * delays others.
  */

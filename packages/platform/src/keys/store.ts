@@ -153,10 +153,10 @@ function createIssuer(connections: KeyConnections, sql: Statements, prefix: KeyP
   };
 }
 
-/** Of one key, a change resolves with undefined where there is no such key. */
 function createChanges(connections: KeyConnections, sql: Statements) {
   const { writes } = connections;
   const updateAll = createUpdate(connections);
+  /** Undefined where there is no such key */
   const update = async (id: string, assignments: string, ...values: unknown[]) =>
     (await updateAll([id], sql.update(assignments), ...values)).at(0);
   return {

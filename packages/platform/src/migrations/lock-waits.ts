@@ -3,7 +3,10 @@ import type pg from 'pg';
 import { readCode } from '../connections/outage.js';
 import { OperatorError } from '../errors/operator-error.js';
 
-/** The advisory lock of Prisma's schema engine, so that `prisma migrate deploy` and this runner wait for each other. */
+/**
+ * The advisory lock of Prisma's schema engine, so that `prisma migrate deploy` and this runner wait for each other. While Prisma's
+ * engine waits, a migration that creates an index concurrently ends as a deadlock: see docs/database.md.
+ */
 const LOCK = 72_707_369;
 
 /** How often the lock of migrations is tried while another session has it. */

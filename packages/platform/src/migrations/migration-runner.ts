@@ -19,10 +19,15 @@ import {
 /** SQLSTATE active_sql_transaction: of a statement that runs in none, such as CREATE INDEX CONCURRENTLY. */
 const NOT_IN_A_TRANSACTION = '25001';
 
-/** Indexes whose concurrent creation broke off. PostgreSQL keeps them up to date, and never reads them. */
+/** Indexes of the schema whose concurrent creation broke off. PostgreSQL keeps them up to date, and never reads them. */
 const FIND_INVALID_INDEXES = `
-  SELECT relname AS name FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-  WHERE NOT indisvalid AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())`;
+  SELECT relname AS name, format('%I.%I', current_schema(), relname) AS "fullName"
+  FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+  WHERE NOT indisvalid AND relkind = 'i'
+    AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())`;
+
+/** PostgreSQL's function behind RAISE, whose messages are a script's own. All others are about objects that exist already. */
+const RAISE = 'exec_stmt_raise';
 
 /** Prisma's table, as its schema engine creates it. */
 const CREATE_HISTORY = `(
@@ -74,8 +79,14 @@ export async function applyMigrations(
     if (unfinished !== undefined) throw failedEarlier(unfinished.name);
     const pending = findPending(recorded, migrations);
     const table = `${pg.escapeIdentifier(schema)}.${MIGRATIONS_TABLE}`;
-    client.on('notice', ({ message = '' }) => options?.onNotice?.(message));
-    for (const migration of pending) await apply(client, table, migration, options?.tableMs);
+    let notices: string[] = [];
+    client.on('notice', ({ message = '', routine }) => void (routine === RAISE && notices.push(message)));
+    for (const migration of pending) {
+      notices = [];
+      await apply(client, table, migration, options?.tableMs);
+      // Not before: a migration that fails has done nothing.
+      for (const notice of notices) options?.onNotice?.(notice);
+    }
     return pending.map(({ name }) => name);
   });
 }
@@ -141,7 +152,7 @@ async function apply(
       if (readCode(error) !== NOT_IN_A_TRANSACTION) throw error;
       await client.query(start);
       await client.query(script);
-      await checkIndexes(client);
+      await checkIndexes(client, script);
       await client.query(finish);
     });
   } catch (error) {
@@ -157,10 +168,11 @@ async function apply(
 }
 
 /** `IF NOT EXISTS` would take an index for created that an earlier attempt has left invalid. */
-async function checkIndexes(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ name: string }>(FIND_INVALID_INDEXES);
-  const drops = rows.map(({ name }) => `DROP INDEX ${pg.escapeIdentifier(name)};`);
-  if (drops.length > 0) throw new Error(`an earlier attempt left an invalid index: ${drops.join(' ')}`);
+async function checkIndexes(client: pg.Client, script: string): Promise<void> {
+  const { rows } = await client.query<{ name: string; fullName: string }>(FIND_INVALID_INDEXES);
+  const invalid = rows.find(({ name }) => script.includes(name));
+  if (invalid !== undefined)
+    throw new Error(`an earlier attempt left an invalid index: DROP INDEX CONCURRENTLY ${invalid.fullName};`);
 }
 
 /** A script that ends its transaction itself may have done some of its work. */

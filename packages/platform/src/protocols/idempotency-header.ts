@@ -4,7 +4,7 @@ import type { Protocol } from '../contract/protocol.js';
 import type { IdempotencyHeader } from '../operations/builder.js';
 
 /**
- * The Idempotency-Key of a request, with what its calls need; undefined if the header has several values. The response
+ * The Idempotency-Key of a request, with what its calls need; undefined without the header. The response
  * says `Idempotency-Replayed` while every call so far was a replay.
  *
  * @param bodyHash see hashRepeated

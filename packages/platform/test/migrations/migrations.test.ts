@@ -355,16 +355,21 @@ test('an index whose creation broke off is named, with what removes it, before i
   await expect(apply()).rejects.toThrow('20260101000001_index failed (could not create unique index');
   const forget = 'DELETE FROM _prisma_migrations WHERE finished_at IS NULL';
   await execute(url, `${forget}; DELETE FROM first`);
-  await expect(apply()).rejects.toThrow('an earlier attempt left an invalid index: DROP INDEX "First";');
+  await expect(apply()).rejects.toThrow(
+    'an earlier attempt left an invalid index: DROP INDEX CONCURRENTLY public."First";',
+  );
   await execute(url, `${forget}; DROP INDEX "First"`);
   expect(await apply()).toEqual(['20260101000001_index']);
 });
 
-test('what a migration says that it has done reaches the operator', async () => {
+test('what a migration says that it has done reaches the operator once it is done', async () => {
   const url = await createTestDatabase('template0');
   const { folder, write } = await createMigrations();
-  await write('20260101000000_first', "DO $$ BEGIN RAISE NOTICE '% rows are gone', 7; END $$;");
+  const notice = (count: number) => `DO $$ BEGIN RAISE NOTICE '% rows are gone', ${count}; END $$;`;
+  await write('20260101000000_first', `DROP TABLE IF EXISTS first; ${notice(7)}`);
+  await write('20260101000001_second', `${notice(8)} SELECT 1 / 0;`);
   const said: string[] = [];
-  await applyMigrations(url, folder, { onWaiting() {}, onNotice: (message) => void said.push(message) });
+  const options = { onWaiting() {}, onNotice: (message: string) => void said.push(message) };
+  await expect(applyMigrations(url, folder, options)).rejects.toThrow('second failed (division by zero)');
   expect(said).toEqual(['7 rows are gone']);
 });
