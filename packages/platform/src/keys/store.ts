@@ -64,15 +64,16 @@ function createLookups({ keys }: KeyConnections, sql: Statements) {
 
 /** For the metrics, on the connections of lookups, where nothing that writes keeps them waiting. */
 function createCounts({ keys }: KeyConnections, sql: Statements) {
-  const countByPlan = async (text: string, ...moments: Date[]): Promise<ReadonlyMap<Plan, number>> => {
+  const countByPlan = async (text: string, ...moments: Date[]) => {
     const { rows } = await keys.pool.query<{ plan: Plan; count: number }>(text, moments);
     return new Map(rows.map(({ plan, count }) => [plan, count]));
   };
   return {
     /** How many keys of each plan are banned at a moment, without revoked ones. Plans without any are left out. */
-    countBanned: (at: Date) => countByPlan(sql.countBanned, at),
+    countBanned: (at: Date): Promise<ReadonlyMap<Plan, number>> => countByPlan(sql.countBanned, at),
     /** How many keys of each plan expire between two moments, without revoked ones. Plans without any are left out. */
-    countExpiring: (from: Date, to: Date) => countByPlan(sql.countExpiring, from, to),
+    countExpiring: (from: Date, to: Date): Promise<ReadonlyMap<Plan, number>> =>
+      countByPlan(sql.countExpiring, from, to),
   };
 }
 
