@@ -35,3 +35,8 @@ export interface ListedKey extends ApiKey {
   /** The last UTC day, as YYYY-MM-DD, for which usage is stored; null if none is */
   readonly lastUsedOn: string | null;
 }
+
+/** Whether a key is neither revoked nor expired at a moment, in Unix milliseconds. */
+export function isActive({ revokedAt, expiresAt }: ApiKey, now: number): boolean {
+  return revokedAt === null && (expiresAt === null || expiresAt.getTime() > now);
+}

@@ -5,10 +5,10 @@ import { detectOutage } from '../connections/outage.js';
 import { ApiError, insufficientScope } from '../errors/api-error.js';
 import { BATCH_CHANNEL } from '../timing/batch-channel.js';
 import { KEY_LOOKUP_TIMEOUT_MS } from '../timing/timeouts.js';
-import type { ApiKey } from './api-key.js';
+import { type ApiKey, isActive } from './api-key.js';
 import { hashKey, isWellFormedKey, type KeyPrefix, readBearerKey, toHint } from './format.js';
 import { createKnownKeys, KEY_TTL_MS } from './known-keys.js';
-import { isActive, type KeyStore } from './store.js';
+import type { KeyStore } from './store.js';
 
 /** Unknown keys have a cache of their own, so that a flood of them does not displace known keys. */
 const MAX_UNKNOWN_KEYS = 10_000;

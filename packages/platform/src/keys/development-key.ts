@@ -2,8 +2,9 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DEVELOPMENT_PLAN } from '@animal-store/definition/plans';
 import { OperatorError } from '../errors/operator-error.js';
+import { isActive } from './api-key.js';
 import { hashKey, isWellFormedKey, TEST_PREFIX } from './format.js';
-import { isActive, type KeyStore } from './store.js';
+import type { KeyStore } from './store.js';
 
 const FILE = 'development-key';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readUniqueViolation } from '../connections/outage.js';
-import type { ApiKey } from './api-key.js';
-import { isActive, type KeyStore, type NewKey } from './store.js';
+import { type ApiKey, isActive } from './api-key.js';
+import type { KeyStore, NewKey } from './store.js';
 
 /** The constraint on the ids of keys */
 const PRIMARY_KEY = 'api_keys_pkey';

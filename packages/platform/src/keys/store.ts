@@ -190,11 +190,6 @@ function createChanges(connections: KeyConnections, sql: Statements) {
   };
 }
 
-/** Whether a key is neither revoked nor expired at a moment, in Unix milliseconds. */
-export function isActive({ revokedAt, expiresAt }: ApiKey, now: number): boolean {
-  return revokedAt === null && (expiresAt === null || expiresAt.getTime() > now);
-}
-
 function expireWithOverlap(apiKey: FoundKey): FoundKey {
   const { expiresAt, previousExpiresAt } = apiKey;
   if (previousExpiresAt === null || (expiresAt !== null && expiresAt < previousExpiresAt)) return apiKey;

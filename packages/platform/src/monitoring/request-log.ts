@@ -2,8 +2,8 @@ import { tracingChannel } from 'node:diagnostics_channel';
 import { IDENTITY } from '@animal-store/definition/identity';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Protocol } from '../contract/protocol.js';
-import { redactKeys } from '../keys/format.js';
 import type { Metrics, RequestReport } from './metrics.js';
+import { type RequestTexts, readTexts, readUnknownPath, readUserAgent } from './request-texts.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -30,12 +30,6 @@ interface RequestNotes {
   traceparent: string | undefined;
   /** The ids of the span that a subscriber of `animal-store.request` has begun, as the log names them */
   traceIds: { readonly trace_id: string; readonly span_id: string } | undefined;
-}
-
-interface RequestTexts {
-  readonly path: string | undefined;
-  readonly query: string | undefined;
-  readonly userAgent: string | undefined;
 }
 
 /** What subscribers of `animal-store.request` get at its `start`, and again at its `asyncEnd`. */
@@ -145,39 +139,6 @@ function readTraceIds(traceparent: string | string[] | undefined): object | unde
   return trace_id === undefined ? undefined : { trace_id };
 }
 
-/** How much is logged of a text that a client makes up: enough to recognise it, too little to fill the log. */
-const MAX_TEXT_LENGTH = 200;
-
-function readTexts({ url, headers }: FastifyRequest): RequestTexts {
-  const [path = '', query] = url.split('?', 2);
-  return {
-    path: shorten(normalise(path)),
-    query: query === undefined ? undefined : shorten(normalise(query)),
-    userAgent: shorten(headers['user-agent']),
-  };
-}
-
-/** The path of a request without a route, which has no pattern. The query may hold anything, so it is left out. */
-function readUnknownPath({ url, routeOptions, is404 }: FastifyRequest): string | undefined {
-  return is404 || routeOptions.url === undefined ? shorten(normalise(url.split('?', 1)[0] ?? '')) : undefined;
-}
-
-/**
- * Letters, digits and `-._~` need no escape, and mean the same with one (RFC 3986, section 2.3). An escape would keep a
- * key from being found and replaced.
- */
-function normalise(path: string): string {
-  return path.replaceAll(/%[2-7][\dA-F]/gi, (escaped) => {
-    const character = String.fromCharCode(Number.parseInt(escaped.slice(1), 16));
-    return /[\w.~-]/.test(character) ? character : escaped;
-  });
-}
-
-/** Keys are replaced before the text is cut off, because most of a key is nearly as good as all of it. */
-function shorten(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : redactKeys(text).slice(0, MAX_TEXT_LENGTH);
-}
-
 /** What the line of a request has, besides the fields of all its lines */
 interface RequestLine {
   keyId?: string | undefined;
@@ -217,6 +178,6 @@ function logRequest(
   line.reason = request.report.errorReason;
   line.rehearsed = isRehearsed || undefined;
   line.durationMs = Math.round(seconds * 1_000_000) / 1000;
-  line.userAgent = shorten(request.headers['user-agent']);
+  line.userAgent = readUserAgent(request);
   request.log[level](line, 'request');
 }
