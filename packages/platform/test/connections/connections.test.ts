@@ -154,7 +154,7 @@ test('a process opens no more connections than the documents say', async () => {
 
 test('nothing is set on the connections of a role that has the documented settings', async () => {
   const role = `settled_${process.pid}`;
-  const settings = documents.flatMap((text) => text.match(/ALTER ROLE store SET .*;/g) ?? []);
+  const settings = documents.flatMap((text) => text.match(/ALTER ROLE animal_store SET .*;/g) ?? []);
   await execute(inject('postgresUrl'), `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
   const readSources = async (user?: string) => {
     const url = new URL(inject('postgresUrl'));
@@ -165,7 +165,7 @@ test('nothing is set on the connections of a role that has the documented settin
     return [...rows, ...(await reads.query({ name: 'sources', text: sql }, []).finally(close))];
   };
   try {
-    for (const setting of settings) await execute(inject('postgresUrl'), setting.replace('store', role));
+    for (const setting of settings) await execute(inject('postgresUrl'), setting.replace('animal_store', role));
     expect((await readSources()).length).toBeGreaterThan(0);
     expect(await readSources(role)).toEqual([]);
   } finally {
