@@ -165,7 +165,8 @@ test('nothing is set on the connections of a role that has the documented settin
     return [...rows, ...(await reads.query({ name: 'sources', text: sql }, []).finally(close))];
   };
   try {
-    for (const setting of settings) await execute(inject('postgresUrl'), setting.replace('animal_store', role));
+    for (const setting of settings)
+      await execute(inject('postgresUrl'), setting.replace('animal_store', role));
     expect((await readSources()).length).toBeGreaterThan(0);
     expect(await readSources(role)).toEqual([]);
   } finally {
