@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import type { ApiKey, ListedKey } from '../keys/api-key.js';
 import { MAX_BAN_SECONDS } from '../keys/bans.js';
+import type { PastOwner } from '../usage/store.js';
 import * as parse from './arguments.js';
 import { defineCommand, type KeyCommand, type KeyTools } from './command.js';
 import { CREATE } from './create-command.js';
@@ -72,7 +73,7 @@ export const CHANGES: readonly KeyCommand[] = [
   }),
   defineCommand({
     name: 'set-owner',
-    description: 'say whose key it is',
+    description: 'say whose key it is: usage up to today (UTC) stays on the bill of its owner so far',
     examples: [`${ID} --owner acme`, `${ID} --none`],
     input: z
       .strictObject({
@@ -86,7 +87,12 @@ export const CHANGES: readonly KeyCommand[] = [
       .refine(({ owner, none }) => !none || owner === undefined, {
         error: '{none} cannot be used with {owner}',
       }),
-    run: (tools, input) => changeOne(tools, input, ({ id }) => tools.store.setOwner(id, input.owner ?? null)),
+    async run(tools, { id, owner = null }) {
+      const found = await findKey(tools, id);
+      const apiKey = expectFound(found.id, await tools.store.setOwner(found.id, owner));
+      const pastOwners = await tools.usage.readPastOwners(found.id);
+      return view.printKey(apiKey, { pastOwners }, pastOwners.map(toBillField));
+    },
   }),
   defineCommand({
     name: 'ban',
@@ -110,6 +116,9 @@ export const CHANGES: readonly KeyCommand[] = [
       }),
   }),
 ];
+
+const toBillField = ({ owner, until }: PastOwner) =>
+  ['Usage', `up to ${until} (UTC) is on the bill of ${owner === null ? 'nobody' : owner}`] as const;
 
 /** @param change resolves with undefined if the key is gone */
 async function changeOne(

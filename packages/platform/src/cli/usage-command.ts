@@ -6,6 +6,7 @@ import {
   type Counts,
   type DayRange,
   lastDays,
+  type Owned,
   type OwnerUsage,
   SHOWN_DAYS,
   type Usage,
@@ -43,7 +44,9 @@ export const USAGE_INPUT = z
     deprecated: parse.flag(
       'only the keys that call deprecated operations; with --csv, only these operations',
     ),
-    owner: parse.owner.describe('only the keys of this owner'),
+    owner: parse.owner.describe(
+      'only what the keys of this owner called on the days on which they were theirs',
+    ),
     csv: parse.forTerminals(
       parse.flag(`print ${CSV_COLUMNS.join(',')}: a line for each day and operation, the newest day first`),
     ),
@@ -91,13 +94,13 @@ export async function printUsage(
 
 /** The usage of all keys, or of those of an owner. */
 export async function printUsageOfKeys(
-  { store: keys, usage: store }: Pick<KeyTools, 'store' | 'usage'>,
+  { usage: store }: Pick<KeyTools, 'usage'>,
   options: UsageOptions,
   operations: readonly Operation[],
 ): Promise<Printed | Streamed> {
   const range = toRange(options, Date.now());
   const { deprecated } = options;
-  const owned = options.owner === undefined ? undefined : await findOwned(keys, options.owner);
+  const owned = options.owner === undefined ? undefined : await findOwned(store, options.owner);
   if (options.by === 'owner') return printOwners(await store.readOwners(range, owned), options, range);
   const { by } = options;
   if (options.csv) return { parts: readCsv(store, range, owned, { by, deprecated }, operations) };
@@ -133,7 +136,7 @@ async function* toOwnerLines(rows: readonly OwnerUsage[]): AsyncIterable<string>
 async function* readCsv(
   store: UsageStore,
   range: DayRange,
-  owned: readonly string[] | undefined,
+  owned: Owned | undefined,
   { by, deprecated }: { by: keyof Counts | undefined; deprecated: boolean | undefined },
   operations: readonly Operation[],
 ): AsyncIterable<string> {
@@ -149,10 +152,10 @@ async function* readCsv(
   }
 }
 
-/** @throws OperatorError if the owner has no keys, because an empty table for a misspelt name would pass for no usage */
-async function findOwned(keys: KeyTools['store'], owner: string): Promise<readonly string[]> {
-  const ids = (await keys.findByOwner(owner)).map(({ id }) => id);
-  if (ids.length > 0) return ids;
+/** @throws OperatorError if no key was ever the owner's, because an empty table for a misspelt name would pass for no usage */
+async function findOwned(store: UsageStore, owner: string): Promise<Owned> {
+  const owned = await store.findOwned(owner);
+  if (owned.ids.length > 0) return owned;
   const advice = '"keys list" shows all keys and their owners.';
   throw new OperatorError(`The owner ${JSON.stringify(owner)} has no keys: ${advice}`, { exitCode: 3 });
 }

@@ -75,10 +75,15 @@ export function createKeyHistoryStore({ pool, inSchema }: Queries & Pick<Connect
   };
 }
 
-/** The triggers that write the history, as the migration creates them: when each fires, and on which table */
-const TRIGGERS: Readonly<Record<string, (table: string) => string>> = {
-  api_keys_history: (table) => `AFTER INSERT OR UPDATE OR DELETE ON ${table} FOR EACH ROW`,
-  api_keys_history_truncated: (table) => `BEFORE TRUNCATE ON ${table} FOR EACH STATEMENT`,
+/** The triggers that write the history and the past owners of a key, as the migrations create them on a table in a schema */
+const TRIGGERS: Readonly<Record<string, (inSchema: InSchema) => string>> = {
+  api_keys_history: (inSchema) => `AFTER INSERT OR UPDATE OR DELETE ON ${inSchema('api_keys')} FOR EACH ROW
+    EXECUTE FUNCTION ${inSchema('note_api_key_history')}()`,
+  api_keys_history_truncated: (inSchema) => `BEFORE TRUNCATE ON ${inSchema('api_keys')} FOR EACH STATEMENT
+    EXECUTE FUNCTION ${inSchema('note_api_key_history')}()`,
+  api_keys_past_owners: (inSchema) => `BEFORE UPDATE ON ${inSchema('api_keys')} FOR EACH ROW
+    WHEN (OLD.owner IS DISTINCT FROM NEW.owner AND OLD.past_owners = NEW.past_owners)
+    EXECUTE FUNCTION ${inSchema('note_past_owner')}()`,
 };
 
 /** Triggers that are ENABLE ALWAYS also fire where session_replication_role is replica. */
@@ -106,7 +111,7 @@ export async function findHistoryGap({
   const names = rows.map(({ name }) => name);
   const sql = names.map(
     (name) => `
-CREATE OR REPLACE TRIGGER ${name} ${TRIGGERS[name]?.(table)} EXECUTE FUNCTION ${inSchema('note_api_key_history')}();
+CREATE OR REPLACE TRIGGER ${name} ${TRIGGERS[name]?.(inSchema)};
 ALTER TABLE ${table} ENABLE ALWAYS TRIGGER ${name};`,
   );
   return {

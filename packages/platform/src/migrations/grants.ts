@@ -36,7 +36,7 @@ export const READ_GRANTS: Readonly<Record<string, '*' | readonly string[]>> = {
   ...Object.fromEntries(Object.keys(IDENTITY.grants).map((name) => [name, '*'] as const)),
   api_key_usage: '*',
   api_keys: [
-    ...['id', 'name', 'owner', 'hint', 'plan', 'per_minute', 'per_day', 'scopes'],
+    ...['id', 'name', 'owner', 'past_owners', 'hint', 'plan', 'per_minute', 'per_day', 'scopes'],
     ...['created_at', 'expires_at', 'previous_expires_at', 'revoked_at', 'banned_until', 'ban_seconds'],
   ],
 };

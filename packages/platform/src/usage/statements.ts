@@ -12,6 +12,15 @@ const FIRST_KEPT_DAY = "(statement_timestamp() AT TIME ZONE 'UTC')::date - $1::i
 
 const TABLE = 'api_key_usage';
 
+/** Whose a key was on the day of its usage: the past owner whose last day comes next, or else its owner. */
+const OWNER_ON_DAY = `
+  CASE WHEN past_owners = '{}' THEN owner ELSE (
+    SELECT past.owner
+    FROM (SELECT * FROM jsonb_each_text(past_owners) UNION ALL SELECT NULL, keys.owner) AS past (until, owner)
+    WHERE past.until IS NULL OR past.until COLLATE "C" >= ${daySql('usage.day')}
+    ORDER BY past.until COLLATE "C" NULLS LAST LIMIT 1
+  ) END`;
+
 export function createStatements(inSchema: InSchema) {
   const [keys, usage] = ['api_keys', TABLE].map(inSchema);
   return {
@@ -38,19 +47,33 @@ export function createStatements(inSchema: InSchema) {
         ORDER BY usage.day DESC, operation COLLATE "C"`,
       emptyValues: ['00000000-0000-0000-0000-000000000000', '2000-01-01', '2000-01-01'],
     },
-    /** Reads all keys if `$3` is null; day by day from `$4` on */
+    /** The keys that are an owner's, or were. */
+    findOwned: `
+      SELECT id FROM ${keys} WHERE owner = $1 OR EXISTS (
+        SELECT FROM jsonb_each_text(past_owners) AS past (until, owner) WHERE past.owner = $1
+      )`,
+    /** Each past owner of a key, by their last day */
+    readPastOwners: `
+      SELECT past.until, past.owner FROM ${keys} AS keys, jsonb_each_text(past_owners) AS past (until, owner)
+      WHERE id = $1 ORDER BY past.until COLLATE "C"`,
+    /** Reads all keys if `$3` is null, and those of all owners if `$5` is; day by day from `$4` on */
     readKeys: `
       SELECT id, name, owner, operation, sum(requests) AS requests, sum(denied) AS denied,
         ${daySql('max(day)')} AS day,
         coalesce(json_object_agg(${daySql('day')}, requests + denied) FILTER (WHERE day >= $4), '{}') AS "byDay"
-      FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
+      FROM ${usage} AS usage JOIN ${keys} AS keys ON keys.id = api_key_id
       WHERE day BETWEEN $1 AND $2 AND ($3::uuid[] IS NULL OR api_key_id = ANY ($3))
+        AND ($5::text IS NULL OR ${OWNER_ON_DAY} = $5)
       GROUP BY id, operation`,
-    /** Reads all keys if `$3` is null. Keys without an owner are the last line. */
+    /** Reads all keys if `$3` is null, and those of all owners if `$4` is. Keys without an owner are the last line. */
     readOwners: `
       SELECT owner, operation, sum(requests) AS requests, sum(denied) AS denied
-      FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
-      WHERE day BETWEEN $1 AND $2 AND ($3::uuid[] IS NULL OR api_key_id = ANY ($3))
+      FROM (
+        SELECT ${OWNER_ON_DAY} AS owner, operation, requests, denied
+        FROM ${usage} AS usage JOIN ${keys} AS keys ON keys.id = api_key_id
+        WHERE day BETWEEN $1 AND $2 AND ($3::uuid[] IS NULL OR api_key_id = ANY ($3))
+      ) AS billed
+      WHERE $4::text IS NULL OR owner = $4
       GROUP BY owner, operation
       ORDER BY owner COLLATE "C", operation COLLATE "C"`,
     /** One look into the index for each day, because a year of all keys is too much to read for a list of days */
@@ -66,11 +89,12 @@ export function createStatements(inSchema: InSchema) {
       SELECT ${daySql('day')} AS day FROM ${usage} AS usage
       WHERE usage.day BETWEEN $1 AND $2 AND api_key_id = ANY ($3)
       GROUP BY usage.day ORDER BY usage.day DESC`,
-    /** Reads all keys if `$2` is null */
+    /** Reads all keys if `$2` is null, and those of all owners if `$3` is */
     readKeysOnDay: `
-      SELECT id, name, owner, ${daySql('day')} AS day, operation, requests, denied
+      SELECT id, name, ${OWNER_ON_DAY} AS owner, ${daySql('day')} AS day, operation, requests, denied
       FROM ${usage} AS usage JOIN ${keys} AS keys ON keys.id = api_key_id
       WHERE usage.day = $1 AND ($2::uuid[] IS NULL OR api_key_id = ANY ($2))
+        AND ($3::text IS NULL OR ${OWNER_ON_DAY} = $3)
       ORDER BY operation COLLATE "C", id`,
     /** The usage of a deleted key is deleted with its day. */
     deleteExpired: `

@@ -22,6 +22,7 @@ export interface Usage extends Readonly<Counts> {
 export interface KeyUsage extends Usage {
   readonly id: string;
   readonly name: string;
+  /** Whose the key was on the day; for several days, whose it is */
   readonly owner: string | null;
   /** For several days, how many requests there were on each of the last SHOWN_DAYS, admitted and denied */
   readonly byDay?: Readonly<Record<string, number>>;
@@ -31,6 +32,19 @@ export interface KeyUsage extends Usage {
 export interface OwnerUsage extends Readonly<Counts> {
   readonly owner: string | null;
   readonly operation: string;
+}
+
+/** Somebody whose key it was up to a UTC day, included; null for nobody in particular. */
+export interface PastOwner {
+  readonly owner: string | null;
+  readonly until: string;
+}
+
+/** Keys of which the usage is read, on those days on which they were an owner's. */
+export interface Owned {
+  readonly owner: string;
+  /** All keys that are the owner's, or were */
+  readonly ids: readonly string[];
 }
 
 /** A count to add to the usage of a key. */
@@ -70,28 +84,40 @@ export function createUsageStore({
       const { rows } = await pool.query<Stored<Usage>>(sql.read.text, [apiKeyId, from, to]);
       return withNumbers(rows);
     },
-    /** The calls by key and operation, of these keys or of all. */
-    async readKeys({ from, to }: DayRange, ids?: readonly string[]) {
+    /** The keys that are an owner's, or were. Their usage may be that of others on other days. */
+    async findOwned(owner: string): Promise<Owned> {
+      const { rows } = await pool.query<{ id: string }>(sql.findOwned, [owner]);
+      return { owner, ids: rows.map(({ id }) => id) };
+    },
+    /** Those whose the key was, the first one first. */
+    async readPastOwners(apiKeyId: string) {
+      return (await pool.query<PastOwner>(sql.readPastOwners, [apiKeyId])).rows;
+    },
+    /** The calls by key and operation, of an owner's keys or of all. */
+    async readKeys({ from, to }: DayRange, owned?: Owned) {
       const { from: firstShown } = lastDays(Date.parse(to));
-      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, [from, to, ids, firstShown]);
+      const values = [from, to, owned?.ids, firstShown, owned?.owner];
+      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, values);
       return withNumbers(rows);
     },
-    /** The calls by owner and operation, of these keys or of all. */
-    async readOwners({ from, to }: DayRange, ids?: readonly string[]) {
-      const { rows } = await pool.query<Stored<OwnerUsage>>(sql.readOwners, [from, to, ids]);
+    /** The calls by owner and operation, of one owner or of all. A day is its owner's, whoever has the key by now. */
+    async readOwners({ from, to }: DayRange, owned?: Owned) {
+      const values = [from, to, owned?.ids, owned?.owner];
+      const { rows } = await pool.query<Stored<OwnerUsage>>(sql.readOwners, values);
       return withNumbers(rows);
     },
-    /** The days on which these keys, or any, have called something, newest first. */
-    async findDays({ from, to }: DayRange, ids?: readonly string[]) {
+    /** The days on which an owner's keys, or any, have called something, newest first. */
+    async findDays({ from, to }: DayRange, owned?: Owned) {
       const found =
-        ids === undefined
+        owned === undefined
           ? pool.query<{ day: string }>(sql.findDays, [from, to])
-          : pool.query<{ day: string }>(sql.findDaysOfKeys, [from, to, ids]);
+          : pool.query<{ day: string }>(sql.findDaysOfKeys, [from, to, owned.ids]);
       return (await found).rows.map(({ day }) => day);
     },
-    /** The calls on one day by key and operation, of these keys or of all. All days at once may not fit into memory. */
-    async readKeysOnDay(day: string, ids?: readonly string[]) {
-      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeysOnDay, [day, ids]);
+    /** The calls on one day by key and operation, of an owner's keys or of all. All days at once may not fit into memory. */
+    async readKeysOnDay(day: string, owned?: Owned) {
+      const values = [day, owned?.ids, owned?.owner];
+      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeysOnDay, values);
       return withNumbers(rows);
     },
     /**

@@ -115,7 +115,7 @@ test('a key that is valid again works within two seconds, whether it was revoked
   await expect.poll(status, FELT).toBe(200);
 });
 
-test('another value in any column of a key is a change, and the same row written or moved again is none', async () => {
+test('another value in any column of a key that requests read is a change, and the same row written or moved again is none', async () => {
   const url = await createTestDatabase();
   const connections = openConnections(asService(url), () => {});
   onTestFinished(() => connections.close());
@@ -126,7 +126,9 @@ test('another value in any column of a key is a change, and the same row written
   );
   expect(Object.keys(COLUMN_CHANGES).sort()).toEqual(columns.map(({ name }) => name).sort());
   const limits = { plan: 'enterprise', perMinute: 1, perDay: 1 } as const;
-  for (const [column, [value]] of Object.entries(COLUMN_CHANGES)) {
+  // Only bills read it.
+  const { past_owners: _, ...ofRequests } = COLUMN_CHANGES;
+  for (const [column, [value]] of Object.entries(ofRequests)) {
     const { apiKey } = await store.create({ name: 'x', owner: 'acme', ...limits });
     const rotated = await rotate(store, apiKey.id, new Date('2030-01-01T00:00:00Z'));
     const read = () => store.findByHashes([hashKey(rotated?.key ?? '')]);

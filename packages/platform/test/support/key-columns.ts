@@ -9,6 +9,7 @@ export const COLUMN_CHANGES: Readonly<Record<string, readonly [value: string, ne
   id: [`'${NEW_ID}'`, NEW_ID],
   name: [`E'two\\nlines'`, 'two\nlines'],
   owner: [`'other'`, 'other'],
+  past_owners: [`'{"2001-02-03": "other"}'`, '{"2001-02-03": "other"}'],
   hash: [`decode(repeat('07', 32), 'hex')`, 'changed'],
   hint: [`'${IDENTITY.keyPrefix}live_zzzz'`, `${IDENTITY.keyPrefix}live_zzzz`],
   previous_hash: [`decode(repeat('08', 32), 'hex')`, 'changed'],
