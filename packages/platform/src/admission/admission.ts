@@ -1,4 +1,3 @@
-import type { OverloadMonitor } from '@animal-store/http-server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Protocol } from '../contract/protocol.js';
 import { ApiError, overloaded } from '../errors/api-error.js';
@@ -7,6 +6,7 @@ import type { ApiKey } from '../keys/api-key.js';
 import { type Authenticator, findScopeError } from '../keys/authenticator.js';
 import type { KeyLimit, RequestTarget } from '../operations/builder.js';
 import { type AnnounceOptions, announceDeprecation, announceExpiry, limitHeaders } from './announcements.js';
+import { type Begin, type BeginOptions, beginQuery } from './begin.js';
 import { type ChargeOptions, charge, chargeRest, countUsage, toAddress, toSubject } from './charge.js';
 import { type CorsOptions, findOriginError, isPreflight, registerCors } from './cors.js';
 import { findHttpError, findMediaTypeError } from './request-checks.js';
@@ -20,12 +20,14 @@ interface Admission {
   target: RequestTarget;
   /** The key that the request was admitted with */
   apiKey: ApiKey | undefined;
-  /** What is left of the key's limits after the request */
-  limits: readonly KeyLimit[];
+  /** What is left of the key's limits after the request; undefined until that is decided */
+  limits: readonly KeyLimit[] | undefined;
   /** Until when the key is banned, in Unix milliseconds; defined only for a request that is admitted all the same */
   bannedUntil: number | undefined;
   /** The error that each call of the request is to respond with */
   rehearsal: Rehearsal | undefined;
+  /** The calls of the request, if they have begun before it was admitted */
+  begun: ReturnType<Begin> | undefined;
   /** Why the request is not admitted; known before the CORS headers are added, thrown after */
   error: unknown;
 }
@@ -34,6 +36,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** What a request to this route asks for; every route of the protocols has it */
     readTarget?: (request: FastifyRequest) => RequestTarget;
+    /** Makes the calls of a request. Its handler is createHandler's. */
+    begin?: Begin;
     /** What the body asks for; undefined if the headers have already said so, or the body names no operation */
     readBodyTarget?: (request: FastifyRequest) => RequestTarget | undefined;
   }
@@ -49,11 +53,10 @@ export interface AdmissionOptions extends Omit<ChargeOptions, 'metrics'>, Announ
   readonly canRehearse: boolean;
 }
 
-export interface ProtocolOptions extends AdmissionOptions, ChargeOptions, CorsOptions {
+export interface ProtocolOptions extends AdmissionOptions, ChargeOptions, BeginOptions, CorsOptions {
   readonly protocol: Protocol;
   /** Whether an Origin that CORS does not allow is an error. Default: false, and browsers withhold the response from scripts */
   readonly refusesOrigins?: boolean;
-  readonly overload: Pick<OverloadMonitor, 'check'>;
 }
 
 /** What a request asks for. */
@@ -76,9 +79,10 @@ export async function registerAdmission(app: FastifyInstance, options: ProtocolO
     const admission: Admission = {
       target: readTarget(request),
       apiKey: undefined,
-      limits: [],
+      limits: undefined,
       bannedUntil: undefined,
       rehearsal: undefined,
+      begun: undefined,
       error: undefined,
     };
     request.admission = admission;
@@ -126,6 +130,7 @@ async function findAdmissionError(
   if ('apiKey' in found) {
     admission.apiKey = found.apiKey;
     announceExpiry(found.apiKey, reply, options.now());
+    if (routeError === undefined) beginQuery(found.apiKey, request, reply, options);
   }
   const limited = { cost, freeForKey, countsTowardsBan: routeError === undefined };
   const { result, error: denial } = await charge(limited, request, options);

@@ -15,7 +15,10 @@ import { toApiError } from './error-mapping.js';
 export interface RequestContext {
   /** The key that the request was admitted with. */
   readonly apiKey: ApiKey;
-  /** What is left of the key's limits after the request, in its windows. */
+  /**
+   * What is left of the key's limits after the request, in its windows. A query reads it only if it has `freeForKey` or a
+   * `.use()`: others begin before it is known, and get a TypeError.
+   */
   readonly limits: readonly KeyLimit[];
   /** `owner`: if the key has an owner, `limits` are those of all the owner's keys together. */
   readonly limitsPer: LimitsPer;
@@ -82,6 +85,8 @@ export interface RequestTarget {
   readonly listAllowed?: () => readonly string[];
   /** Whether the operation takes nothing from a body, so that a request may come without one. */
   readonly mayLackBody?: boolean | undefined;
+  /** Whether all calls may begin before the request is admitted: see Operation. */
+  readonly mayBegin?: boolean | undefined;
   /** Why the request cannot be served: 404 or 405. */
   readonly error?: ApiError | undefined;
 }

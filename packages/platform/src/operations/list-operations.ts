@@ -1,7 +1,7 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import { z } from 'zod';
 import { METHODS_WITH_BODY, type OperationMeta } from './builder.js';
-import type { OperationDefinition } from './definition.js';
+import { hasMiddleware, type OperationDefinition } from './definition.js';
 
 /** One operation as the protocols serve it, read once from its procedure. */
 export interface Operation extends Omit<OperationMeta, 'openapi'> {
@@ -19,6 +19,11 @@ export interface Operation extends Omit<OperationMeta, 'openapi'> {
   readonly parameters: readonly OperationParameter[];
   /** Whether the other members of the input come from a body. */
   readonly takesBody: boolean;
+  /**
+   * Whether a call may begin before its request is admitted. A query changes nothing. One that is free may say what is left
+   * of a limit, and a `.use()` may do anything.
+   */
+  readonly mayBegin: boolean;
 }
 
 export interface OperationParameter {
@@ -33,7 +38,8 @@ export interface OperationParameter {
 /** @throws TypeError when an operation has a parameter that a path or a query cannot carry */
 export function listOperations(router: AnyTRPCRouter): Operation[] {
   return Object.entries(router._def.procedures).map(([name, procedure]) => {
-    const { meta, inputs, output } = (procedure as { _def: OperationDefinition })._def;
+    const definition = (procedure as { _def: OperationDefinition })._def;
+    const { meta, inputs, output } = definition;
     const { openapi, ...rest } = meta;
     const { method, path, summary, description = summary } = openapi;
     const [input] = inputs;
@@ -50,6 +56,7 @@ export function listOperations(router: AnyTRPCRouter): Operation[] {
       output: output instanceof z.ZodVoid ? undefined : output,
       parameters,
       takesBody: METHODS_WITH_BODY.has(method) && Object.keys(properties).length > parameters.length,
+      mayBegin: method === 'GET' && meta.freeForKey === undefined && !hasMiddleware(definition),
     };
   });
 }

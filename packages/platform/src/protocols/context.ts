@@ -21,6 +21,7 @@ export function createContextFactory({ operations, stores, revokeKey, limitsPer,
   // Contexts inherit the stores, because copying them into each would take 6 µs.
   const deprecated = listDeprecated(operations);
   const shared = { ...stores, now, revokeKey, limitsPer, deprecated, once: rejectOnce };
+  const undecided = Object.create(shared, { limits: { get: rejectLimits } });
   return (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -30,7 +31,16 @@ export function createContextFactory({ operations, stores, revokeKey, limitsPer,
       readIdempotencyHeader(request, request.bodyHash, reply),
   ): RequestContext => {
     const { apiKey, limits, bannedUntil, rehearsal } = request.admission;
-    const own = { apiKey, limits, bannedUntil, rehearsal, idempotency, linkNextPage };
-    return Object.assign(Object.create(shared), own);
+    const own = { apiKey, bannedUntil, rehearsal, idempotency, linkNextPage };
+    return limits === undefined
+      ? Object.assign(Object.create(undecided), own)
+      : Object.assign(Object.create(shared), own, { limits });
   };
+}
+
+/** @throws TypeError, because a query that runs before its limit is decided must not take it for an empty one */
+function rejectLimits(): never {
+  throw new TypeError(
+    'ctx.limits is not known to this query, which begins before they are decided: give it a .use(), or freeForKey',
+  );
 }

@@ -1,5 +1,6 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Begin, createHandler } from '../admission/begin.js';
 import { REST_PREFIX } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
 import { METHODS_WITH_BODY, type RequestTarget } from '../operations/builder.js';
@@ -28,7 +29,7 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
   const createContext = createContextFactory(options);
   for (const operation of operations) {
     const { name, method, path, scope, deprecation, output: schema, success } = operation;
-    const { freeForKey, cost = 1 } = operation;
+    const { freeForKey, mayBegin, cost = 1 } = operation;
     const run = createOpenApiHandler(router, operation);
     const allowed = listAllowed(operations, path);
     const target: RequestTarget = {
@@ -39,26 +40,30 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
       freeForKey,
       mayLackBody: !operation.takesBody,
       listAllowed: () => allowed,
+      mayBegin,
     };
     const status = success?.status ?? (schema === undefined ? 204 : 200);
+    const begin: Begin = async (request, reply) => {
+      let nextCursor: number | undefined;
+      const context = createContext(request, reply, (cursor) => {
+        nextCursor = cursor;
+      });
+      const { output, json } = await run(context, readInput(operation, request)).catch((error) => {
+        throw toRestError(operation, error);
+      });
+      return () => {
+        if (nextCursor !== undefined) linkNextPage(nextCursor, publicUrl(), request, reply);
+        reply.code(status);
+        if (success?.location !== undefined)
+          reply.header('location', pathOf(publicUrl()) + REST_PREFIX + success.location(output as never));
+        return json === undefined ? reply.send() : sendJson(reply, json);
+      };
+    };
     app.route({
       method,
       url: toFastifyPath(path),
-      config: { readTarget: () => target },
-      async handler(request, reply) {
-        const context = createContext(request, reply, (cursor) =>
-          linkNextPage(cursor, publicUrl(), request, reply),
-        );
-        try {
-          const { output, json } = await run(context, readInput(operation, request));
-          reply.code(status);
-          if (success?.location !== undefined)
-            reply.header('location', pathOf(publicUrl()) + REST_PREFIX + success.location(output as never));
-          return json === undefined ? reply.send() : sendJson(reply, json);
-        } catch (error) {
-          throw toRestError(operation, error);
-        }
-      },
+      config: { readTarget: () => target, begin },
+      handler: createHandler(begin),
     });
   }
   registerOtherMethods(app, operations);

@@ -3,23 +3,19 @@ import { resolveResponse } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiError } from '../errors/api-error.js';
 import { type RequestContext, toErrorShape } from '../operations/builder.js';
-import { sendJson } from './responses.js';
-
-interface StreamOptions {
-  readonly router: AnyTRPCRouter;
-  readonly context: RequestContext;
-  readonly report: (error: Error, path: string | undefined) => void;
-}
+import { reportError, sendJson } from './responses.js';
 
 /**
  * Lets tRPC itself respond: by rejecting a malformed call, or with a stream, in which the result of each call in a batch is
  * sent as soon as it is known. Node.js sends a stream in chunks, or until the connection ends if the caller speaks HTTP/1.0.
  */
 export async function respondWithTrpc(
-  { router, context, report }: StreamOptions,
+  router: AnyTRPCRouter,
+  context: RequestContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
+  addVary(reply);
   const { path } = request.params as { path: string };
   const response = await resolveResponse({
     router,
@@ -28,7 +24,10 @@ export async function respondWithTrpc(
     path: encodeURIComponent(path),
     error: null,
     createContext: async () => context,
-    onError: ({ error, path }) => report(error, path),
+    onError({ error, path }) {
+      context.idempotency?.setReplayed(false);
+      reportError(error, request, reply, path);
+    },
   });
   // Headers that depend on all calls of the batch cannot be sent before the calls have finished: Idempotency-Replayed and
   // those of a rehearsed error.
