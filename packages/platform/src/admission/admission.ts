@@ -36,7 +36,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** What a request to this route asks for; every route of the protocols has it */
     readTarget?: (request: FastifyRequest) => RequestTarget;
-    /** Makes the calls of a request. Its handler is createHandler's. */
+    /** Makes the calls of a request whose target says `mayBegin` */
     begin?: Begin;
     /** What the body asks for; undefined if the headers have already said so, or the body names no operation */
     readBodyTarget?: (request: FastifyRequest) => RequestTarget | undefined;
@@ -90,7 +90,12 @@ export async function registerAdmission(app: FastifyInstance, options: ProtocolO
     announceDeprecation(request, reply, options);
   });
   await registerCors(app, options);
-  app.addHook('onRequest', ({ admission }, _reply, next) => next(admission.error as Error | undefined));
+  app.addHook('onRequest', ({ admission }, _reply, next) => {
+    if (admission.error !== undefined || admission.begun === undefined)
+      return next(admission.error as Error | undefined);
+    // A response from a hook, so that neither a body is read nor the calls are made again.
+    admission.begun.then((send) => send()).catch(next);
+  });
   app.addHook('onRoute', (route) => {
     const { readBodyTarget } = route.config ?? {};
     if (readBodyTarget === undefined) return;

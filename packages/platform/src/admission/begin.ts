@@ -39,10 +39,10 @@ export function beginQuery(
   request.admission.begun = begun;
 }
 
-/** The handler of a route with `begin`. Only requests that are admitted reach it. */
-export const createHandler =
+/** The handler of a route with `begin`, for requests whose calls have not begun. */
+export const toHandler =
   (begin: Begin): RouteHandlerMethod =>
   async (request, reply) => {
-    const send = await (request.admission.begun ?? begin(request, reply));
+    const send = await begin(request, reply);
     return send();
   };

@@ -1,6 +1,6 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Begin, createHandler } from '../admission/begin.js';
+import { type Begin, toHandler } from '../admission/begin.js';
 import { REST_PREFIX } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
 import { METHODS_WITH_BODY, type RequestTarget } from '../operations/builder.js';
@@ -63,7 +63,7 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
       method,
       url: toFastifyPath(path),
       config: { readTarget: () => target, begin },
-      handler: createHandler(begin),
+      handler: toHandler(begin),
     });
   }
   registerOtherMethods(app, operations);

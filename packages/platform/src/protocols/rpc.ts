@@ -1,6 +1,6 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Begin, createHandler } from '../admission/begin.js';
+import { type Begin, toHandler } from '../admission/begin.js';
 import { MAX_BATCH_SIZE, NEXT_CURSOR_FIELD } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
 import { type RequestContext, type RequestTarget, toErrorShape } from '../operations/builder.js';
@@ -78,7 +78,7 @@ export function registerRpc(
     method: [...app.supportedMethods],
     url: '/:path',
     config: { readTarget, begin },
-    handler: createHandler(begin),
+    handler: toHandler(begin),
   });
 }
 

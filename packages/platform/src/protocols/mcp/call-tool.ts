@@ -2,6 +2,7 @@ import { TRPCError } from '@trpc/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ZodRealError } from 'zod';
 import { ApiError } from '../../errors/api-error.js';
+import { toApiError } from '../../operations/error-mapping.js';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_FORM } from '../../operations/idempotency-key.js';
 import type { createContextFactory } from '../context.js';
 import { createIdempotencyHeader, hashRepeated } from '../idempotency-header.js';
@@ -14,6 +15,8 @@ export interface Exchange {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly createContext: ReturnType<typeof createContextFactory>;
+  /** Why the tool failed. Its result says so, and the log once the request is admitted. */
+  failure?: unknown;
 }
 
 export type Arguments = Readonly<Record<string, unknown>>;
@@ -32,18 +35,21 @@ const DONE: ToolResult = { content: [{ type: 'text', text: 'Done.' }] };
 
 /** Calls the operation of a tool. Never rejects, because an error of the operation is a result, too. */
 export async function callTool(tool: Tool, all: Arguments, exchange: Exchange): Promise<ToolResult> {
-  const { request, reply } = exchange;
   try {
     return await run(tool, all, exchange);
   } catch (error) {
-    reply.removeHeader('idempotency-replayed');
-    const apiError = reportError(error, request, reply, tool.operation.name);
-    request.report.errorStatus = apiError.status;
-    return {
-      ...toResult(toToolError(apiError, !tool.listed.annotations?.readOnlyHint, request.id)),
-      isError: true,
-    };
+    exchange.failure = error;
+    const { readOnlyHint } = tool.listed.annotations ?? {};
+    return { ...toResult(toToolError(toApiError(error), !readOnlyHint, exchange.request.id)), isError: true };
   }
+}
+
+/** Adds the headers of a tool's failure, and reports it. The response of a failed tool is a 200. */
+export function reportFailure({ request, reply, failure }: Exchange): void {
+  if (failure === undefined) return;
+  reply.removeHeader('idempotency-replayed');
+  const [path] = request.admission.target.calls;
+  request.report.errorStatus = reportError(failure, request, reply, path).status;
 }
 
 /** Of the two places for an Idempotency-Key, the header wins over the argument. */

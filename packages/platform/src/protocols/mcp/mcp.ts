@@ -1,11 +1,14 @@
 import type { AnyTRPCRouter } from '@trpc/server';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { toHandler } from '../../admission/begin.js';
 import { ApiError } from '../../errors/api-error.js';
 import type { RequestTarget } from '../../operations/builder.js';
 import type { Operation } from '../../operations/list-operations.js';
 import { decodeBody, parseJson, readBodyAs } from '../body.js';
 import { type ContextOptions, createContextFactory } from '../context.js';
 import { sendJson } from '../responses.js';
+import { type Exchange, reportFailure } from './call-tool.js';
+import { canReadEarly, readEarly } from './early-body.js';
 import { createEndpoint } from './endpoint.js';
 import { CALL_METHOD, type Message, readHead, toMessage } from './message.js';
 import { createTools } from './tools.js';
@@ -35,6 +38,22 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
   const findTarget = (name: unknown) => targets.get(name) ?? NO_CALL;
   const answerMessage = createEndpoint({ tools, log: app.log });
   readBodyAs(app, readJson);
+  const answer = async (request: FastifyRequest, reply: FastifyReply, body: unknown) => {
+    if (request.method !== 'POST') throw NOT_ALLOWED;
+    const message = toMessage(body);
+    const rehearsed = findRehearsedError(request, message);
+    if (rehearsed !== undefined) throw rehearsed;
+    const exchange: Exchange = { request, reply, createContext };
+    const { status, text, errorCode } = await answerMessage(exchange, body);
+    return () => {
+      const { traceparent } = message.params._meta;
+      if (typeof traceparent === 'string') request.report.traceparent = traceparent;
+      reportFailure(exchange);
+      if (errorCode !== undefined) request.report.errorCode = String(errorCode);
+      reply.code(status);
+      return text === '' ? reply.send() : sendJson(reply, text);
+    };
+  };
   app.route({
     method: [...app.supportedMethods],
     url: '',
@@ -43,7 +62,8 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
         if (request.method !== 'POST') return OTHER_METHOD;
         const { method = '', name } = readHead(request);
         if (FREE_METHOD.test(method)) return FREE;
-        return method === CALL_METHOD ? findTarget(name) : NO_CALL;
+        const target = method === CALL_METHOD ? findTarget(name) : NO_CALL;
+        return target.mayBegin && !canReadEarly(request) ? { ...target, mayBegin: false } : target;
       },
       readBodyTarget(request) {
         const { method, params } = toMessage(request.body);
@@ -52,28 +72,15 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
         const isOpen = head.name === undefined && (head.method ?? CALL_METHOD) === CALL_METHOD;
         return isOpen && method === CALL_METHOD ? findTarget(params.name) : undefined;
       },
+      begin: async (request, reply) => answer(request, reply, readJson(await readEarly(request))),
     },
-    async handler(request, reply) {
-      if (request.method !== 'POST') throw NOT_ALLOWED;
-      const message = toMessage(request.body);
-      const { traceparent } = message.params._meta;
-      if (typeof traceparent === 'string') request.report.traceparent = traceparent;
-      const rehearsed = findRehearsedError(request, message);
-      if (rehearsed !== undefined) throw rehearsed;
-      const { status, text, errorCode } = await answerMessage(
-        { request, reply, createContext },
-        request.body,
-      );
-      if (errorCode !== undefined) request.report.errorCode = String(errorCode);
-      reply.code(status);
-      return text === '' ? reply.send() : sendJson(reply, text);
-    },
+    handler: toHandler((request, reply) => answer(request, reply, request.body)),
   });
 }
 
 /** The target of a call of an operation. */
-function toTarget({ name, scope, deprecation, freeForKey, cost = 1 }: Operation): RequestTarget {
-  return { ...NO_CALL, calls: [name], cost, scope, deprecation, freeForKey };
+function toTarget({ name, scope, deprecation, freeForKey, mayBegin, cost = 1 }: Operation): RequestTarget {
+  return { ...NO_CALL, calls: [name], cost, scope, deprecation, freeForKey, mayBegin };
 }
 
 /** Returns an ApiError for a body that cannot be read; the endpoint responds with it in JSON-RPC. */
