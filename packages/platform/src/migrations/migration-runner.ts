@@ -5,26 +5,21 @@ import { readCode, toDatabaseError } from '../connections/outage.js';
 import { schemaOf } from '../connections/schema-name.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../timing/timeouts.js';
+import { readIndexStatement } from './index-statement.js';
 import { describeTableHolders, isLockTimeout, type LockWait, lock } from './lock-waits.js';
 import {
-  failedEarlier,
   findPending,
   MIGRATIONS_TABLE,
   type Migration,
   readHistory,
   readMigrations,
   toFailure,
+  UNDO,
 } from './migrations.js';
+import { findInvalidIndex, settleUnfinished, toIndexFailure } from './unfinished-migrations.js';
 
 /** SQLSTATE active_sql_transaction: of a statement that runs in none, such as CREATE INDEX CONCURRENTLY. */
 const NOT_IN_A_TRANSACTION = '25001';
-
-/** Indexes of the schema whose concurrent creation broke off. PostgreSQL keeps them up to date, and never reads them. */
-const FIND_INVALID_INDEXES = `
-  SELECT relname AS name, format('%I.%I', current_schema(), relname) AS "fullName"
-  FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-  WHERE NOT indisvalid AND relkind = 'i'
-    AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())`;
 
 /** PostgreSQL's function behind RAISE, whose messages are a script's own. All others are about objects that exist already. */
 const RAISE = 'exec_stmt_raise';
@@ -60,7 +55,7 @@ export interface MigrationOptions extends LockWait {
  * itself, or is a single statement that runs in none.
  *
  * @param folder Default: prisma/migrations
- * @returns the names of the migrations applied now
+ * @returns the names of the migrations applied now, or found to be applied by an attempt that was killed
  * @throws OperatorError when the database cannot be used, another migration does not end, or one fails; it is then recorded
  * as failed
  */
@@ -74,11 +69,9 @@ export async function applyMigrations(
   return withConnection(url, async (client) => {
     await lock(client, options);
     const recorded = (await readHistory({ pool: client, schema })) ?? (await createHistory(client, schema));
-    // Nothing runs while this process has the lock.
-    const unfinished = recorded.find(({ isFinished }) => !isFinished);
-    if (unfinished !== undefined) throw failedEarlier(unfinished.name);
-    const pending = findPending(recorded, migrations);
     const table = `${pg.escapeIdentifier(schema)}.${MIGRATIONS_TABLE}`;
+    const settled = await settleUnfinished(client, table, recorded, migrations);
+    const pending = findPending(recorded, migrations).filter(({ name }) => !settled.includes(name));
     let notices: string[] = [];
     client.on('notice', ({ message = '', routine }) => void (routine === RAISE && notices.push(message)));
     for (const migration of pending) {
@@ -87,7 +80,7 @@ export async function applyMigrations(
       // Not before: a migration that fails has done nothing.
       for (const notice of notices) options?.onNotice?.(notice);
     }
-    return pending.map(({ name }) => name);
+    return [...settled, ...pending.map(({ name }) => name)];
   });
 }
 
@@ -152,7 +145,8 @@ async function apply(
       if (readCode(error) !== NOT_IN_A_TRANSACTION) throw error;
       await client.query(start);
       await client.query(script);
-      await checkIndexes(client, script);
+      if ((await findInvalidIndex(client, script)) !== undefined)
+        throw new Error('an earlier attempt left an invalid index');
       await client.query(finish);
     });
   } catch (error) {
@@ -163,16 +157,12 @@ async function apply(
     // If the connection broke, a statement outside of a transaction stays unfinished, which counts as failed.
     await client.query(`${start} ON CONFLICT DO NOTHING`).catch(() => {});
     await client.query(`UPDATE ${table} SET logs = $2 WHERE id = $1`, [id, message]).catch(() => {});
-    throw toFailure(`${name} failed (${message})`, error);
+    const what = `${name} failed (${message})`;
+    if (readIndexStatement(script) === undefined) throw toFailure(what, { remedy: UNDO, cause: error });
+    // Of a connection that broke, the next attempt learns what has become of the index.
+    const invalid = await findInvalidIndex(client, script).catch(() => undefined);
+    throw toIndexFailure(what, invalid, error);
   }
-}
-
-/** `IF NOT EXISTS` would take an index for created that an earlier attempt has left invalid. */
-async function checkIndexes(client: pg.Client, script: string): Promise<void> {
-  const { rows } = await client.query<{ name: string; fullName: string }>(FIND_INVALID_INDEXES);
-  const invalid = rows.find(({ name }) => script.includes(name));
-  if (invalid !== undefined)
-    throw new Error(`an earlier attempt left an invalid index: DROP INDEX CONCURRENTLY ${invalid.fullName};`);
 }
 
 /** A script that ends its transaction itself may have done some of its work. */

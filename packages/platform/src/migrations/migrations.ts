@@ -6,6 +6,7 @@ import { ROOT } from '@animal-store/definition/root';
 import pg from 'pg';
 import { toDatabaseError } from '../connections/outage.js';
 import { OperatorError } from '../errors/operator-error.js';
+import { type IndexStatement, readIndexStatement } from './index-statement.js';
 import { listMissing } from './platform-files.js';
 
 export const PRISMA_FOLDER = fileURLToPath(new URL('prisma/', ROOT));
@@ -33,7 +34,7 @@ export interface Migration {
 }
 
 /** A row of Prisma's table, without those that were rolled back (`prisma migrate resolve --rolled-back`). */
-interface RecordedMigration {
+export interface RecordedMigration {
   readonly name: string;
   readonly checksum: string;
   readonly isFinished: boolean;
@@ -107,7 +108,7 @@ export async function readHistory({
 /**
  * The migrations that are not finished.
  *
- * @throws OperatorError for a migration that failed or that was
+ * @throws OperatorError for a migration that failed, unless the next attempt settles it (see settleUnfinished), or that was
  * edited after it had been applied
  */
 export function findPending(
@@ -117,7 +118,7 @@ export function findPending(
   const byName = new Map(recorded.map((each) => [each.name, each]));
   return migrations.filter((migration) => {
     const record = byName.get(migration.name);
-    if (record?.isFailed) throw failedEarlier(record.name);
+    if (record?.isFailed && readSoleIndex(record, migrations) === undefined) throw failedEarlier(record.name);
     if (!record?.isFinished) return true;
     if (!matches(migration, record.checksum)) {
       throw new OperatorError(
@@ -130,14 +131,31 @@ export function findPending(
 }
 
 export function failedEarlier(name: string): OperatorError {
-  return toFailure(`${name} failed earlier`);
+  return toFailure(`${name} failed earlier`, { remedy: UNDO });
 }
 
-/** What an operator does about a migration that was not applied completely. */
-export function toFailure(what: string, cause?: unknown): OperatorError {
+/**
+ * The statement of a migration that does nothing but create or drop an index concurrently, so that the index shows how far it
+ * came. Undefined for every other one, and for one whose file was changed since.
+ */
+export function readSoleIndex(
+  record: RecordedMigration,
+  migrations: readonly Migration[],
+): IndexStatement | undefined {
+  const migration = migrations.find(({ name }) => name === record.name);
+  return migration && matches(migration, record.checksum) ? readIndexStatement(migration.script) : undefined;
+}
+
+/** After a migration that may be half done */
+export const UNDO = `restore the backup (or undo its changes and delete its row from ${MIGRATIONS_TABLE})`;
+
+/** What an operator does about a migration that was not applied completely: a remedy, if there is one, comes before the next run. */
+export function toFailure(
+  what: string,
+  { remedy, cause }: { readonly remedy: string | undefined; readonly cause?: unknown },
+): OperatorError {
   return new OperatorError(
-    `Migration ${what}: remove the cause, restore the backup (or undo its changes and delete its row from ` +
-      `${MIGRATIONS_TABLE}), and apply it again with: npm run migrate. ` +
+    `Migration ${what}: remove the cause, ${remedy === undefined ? '' : `${remedy}, `}and apply it again with: npm run migrate. ` +
       'If this is a development database, delete DATA_DIR (.data) instead.',
     { cause },
   );

@@ -1,15 +1,13 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { TABLE } from '#operations-under-test';
 import { type Database, openDatabase } from '../../src/connections/client.js';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
 import { checkMigrations, listPendingMigrations } from '../../src/migrations/migrations.js';
 import { execute } from '../support/execute.js';
+import { createMigrations } from '../support/migration-folder.js';
 import { applyWithEngine, diagnose } from '../support/schema-engine.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 const opened: Database[] = [];
@@ -21,17 +19,6 @@ function open(url: string): Database {
   const database = openDatabase(url, () => {});
   opened.push(database);
   return database;
-}
-
-/** An empty folder of migrations, and what adds one to it. */
-async function createMigrations() {
-  const folder = await createTemporaryFolder();
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const write = async (name: string, sql: string) => {
-    await mkdir(join(folder, name), { recursive: true });
-    await writeFile(join(folder, name, 'migration.sql'), sql);
-  };
-  return { folder, write };
 }
 
 /** `npm run migrate`, and the start, readiness and the commands, which use one function. */
@@ -323,43 +310,6 @@ test('a migration whose process is killed in the middle leaves nothing, neither 
   expect(await execute(url, "SELECT to_regclass('second') AS second")).toEqual([{ second: null }]);
   expect(await execute(url, HISTORY)).toEqual(before);
   expect(await applyMigrations(url, folder)).toEqual(['20260101000001_second']);
-});
-
-test('an index may be created concurrently, as the only statement of a migration, also while another process waits to migrate', async () => {
-  const url = await createTestDatabase('template0');
-  const { folder, write } = await createMigrations();
-  await write('20260101000000_first', 'CREATE TABLE first (id int);');
-  await write('20260101000001_index', 'CREATE INDEX CONCURRENTLY first_id ON first (id);');
-  const other = new pg.Client(url);
-  await other.connect();
-  await other.query('SELECT pg_advisory_lock(72707369)');
-  const waiting: string[] = [];
-  const onWaiting = (message: string) => void waiting.push(message);
-  const applied = Promise.all(
-    Array.from({ length: 3 }, () => applyMigrations(url, folder, { onWaiting, noticeMs: 20 })),
-  );
-  await expect.poll(() => waiting).toHaveLength(3);
-  await other.end();
-  expect((await applied).flat()).toEqual(['20260101000000_first', '20260101000001_index']);
-});
-
-test('an index whose creation broke off is named, with what removes it, before it counts as created', async () => {
-  const url = await createTestDatabase('template0');
-  const { folder, write } = await createMigrations();
-  await write('20260101000000_first', 'CREATE TABLE first (id int); INSERT INTO first VALUES (1), (1);');
-  await write(
-    '20260101000001_index',
-    'CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS "First" ON first (id); -- once',
-  );
-  const apply = () => applyMigrations(url, folder);
-  await expect(apply()).rejects.toThrow('20260101000001_index failed (could not create unique index');
-  const forget = 'DELETE FROM _prisma_migrations WHERE finished_at IS NULL';
-  await execute(url, `${forget}; DELETE FROM first`);
-  await expect(apply()).rejects.toThrow(
-    'an earlier attempt left an invalid index: DROP INDEX CONCURRENTLY public."First";',
-  );
-  await execute(url, `${forget}; DROP INDEX "First"`);
-  expect(await apply()).toEqual(['20260101000001_index']);
 });
 
 test('what a migration says that it has done reaches the operator once it is done', async () => {

@@ -1,0 +1,15 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { createTemporaryFolder } from './temporary-folder.js';
+
+/** An empty folder of migrations, which goes when the test is over, and what adds one to it. */
+export async function createMigrations() {
+  const folder = await createTemporaryFolder();
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const write = async (name: string, sql: string) => {
+    await mkdir(join(folder, name), { recursive: true });
+    await writeFile(join(folder, name, 'migration.sql'), sql);
+  };
+  return { folder, write };
+}
