@@ -192,7 +192,8 @@ export type ErrorBody = {
  * - `internal_error` (500): an error inside the service; quote the `X-Request-Id` when you report it
  * - `not_implemented` (501): the service knows no transfer coding but chunked; or it does not know the
  *   method, and the response has no rate limit headers
- * - `service_unavailable` (503): the database cannot serve the request now, or the service is overloaded
+ * - `service_unavailable` (503): the database cannot serve the request now, and `message` says whether a
+ *   change may have been carried out; or the service is overloaded, and nothing was
  * - `pet_not_available` (409): the animal is pending or sold, or has an open order
  * - `pet_status_changed` (409): the status of the animal is not `expectedStatus`
  * - `pet_has_open_order` (409): the animal has an open order, so only the order can change its status

@@ -3,6 +3,7 @@ import { SCOPES } from '@animal-store/definition/scopes';
 import type { TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc';
 import { BODY_LIMIT_BYTES } from '../contract/bounds.js';
 import type { Protocol } from '../contract/protocol.js';
+import { OUTAGE_MESSAGES } from './outage-messages.js';
 
 const BODY_LIMIT = `${BODY_LIMIT_BYTES / 1024} KiB`;
 const EXAMPLE_SCOPE: string = SCOPES.find((scope) => scope.endsWith(':write')) ?? SCOPES[0];
@@ -158,11 +159,15 @@ const platformErrors = {
   service_unavailable: {
     status: 503,
     trpcCode: 'SERVICE_UNAVAILABLE',
-    message: 'The database cannot serve the request now. Try again shortly.',
+    message: OUTAGE_MESSAGES.read,
     headers: { 'retry-after': '1' },
-    description: 'the database cannot serve the request now, or the service is overloaded',
+    description:
+      'the database cannot serve the request now, and `message` says whether a change may have been carried out; or the service ' +
+      'is overloaded, and nothing was',
     examples: [
-      'The database cannot serve the request now. Try again shortly.',
+      OUTAGE_MESSAGES.read,
+      OUTAGE_MESSAGES.idempotentCreate,
+      OUTAGE_MESSAGES.change,
       'The service is overloaded. Try again in 2 s.',
     ],
   },

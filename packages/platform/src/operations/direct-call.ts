@@ -11,6 +11,7 @@ import type { RequestContext } from './builder.js';
 import { findDefinitionError, hasMiddleware, type OperationDefinition } from './definition.js';
 import { withOnce } from './idempotency-key.js';
 import { INPUT_ERROR } from './input.js';
+import { outageMessage, withOutageMessage } from './outage.js';
 
 /** What an operation without an input takes: nothing, or an object, whose members are unknown and thus ignored. */
 const NO_INPUT = z.looseObject({}, { error: INPUT_ERROR }).optional();
@@ -77,10 +78,12 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
     const { id, plan } = options.ctx.apiKey;
     return operationChannel.tracePromise(call, { operation: name, keyId: id, plan }, undefined, options);
   };
-  return Object.assign(
-    (options: CallOptions) => (operationChannel.hasSubscribers ? trace(options) : call(options)),
-    procedure,
-  );
+  const message = outageMessage(meta);
+  const run = (options: CallOptions) =>
+    (operationChannel.hasSubscribers ? trace(options) : call(options)).catch((error: unknown) => {
+      throw withOutageMessage(error, message);
+    });
+  return Object.assign(run, procedure);
 }
 
 /**

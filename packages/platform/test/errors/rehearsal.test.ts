@@ -42,10 +42,10 @@ const isOfOthers = (code: ErrorCode, { operationId }: ListedOperation) => {
   return appliesTo === 'declaring' ? !errors.includes(code) : appliesTo === 'isIdempotent' && !idempotent;
 };
 
-/** What every operation says. The scope is the operation's own, and a denial says until when. */
+/** What every operation says. The scope is the operation's own, and so is what an outage means; a denial says until when. */
 const standardMessage = (code: ErrorCode) =>
-  code === 'insufficient_scope'
-    ? expect.stringMatching(/^The API key lacks /)
+  code === 'insufficient_scope' || code === 'service_unavailable'
+    ? expect.stringMatching(/^The API key lacks |^The database cannot serve the request now\. /)
     : expect.stringMatching(
         new RegExp(`^${errorTable[code].message.replaceAll(/[.<>]/g, '\\$&')}(?: Try again in \\d+ s\\.)?$`),
       );

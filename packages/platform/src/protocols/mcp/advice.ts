@@ -1,5 +1,6 @@
 import type { ApiError, ErrorCode } from '../../errors/api-error.js';
 import { type ErrorDefinition, errorTable } from '../../errors/error-table.js';
+import { isOutageMessage } from '../../errors/outage-messages.js';
 
 /** Replace messages about HTTP by messages in terms that a model knows. */
 const MESSAGES: Partial<Readonly<Record<ErrorCode, string>>> = {
@@ -45,7 +46,9 @@ export function toToolError(error: ApiError, changes: boolean, requestId?: strin
   const id = code === 'internal_error' && requestId !== undefined ? `It is ${requestId}.` : undefined;
   const { advice: ofStore }: ErrorDefinition = errorTable[code];
   const advice = ofStore ?? ADVICE[code] ?? (changes ? ADVICE_ON_CHANGES[code] : undefined);
-  const known = message === errorTable[code].message ? (MESSAGES[code] ?? message) : message;
+  const { message: standard } = errorTable[code];
+  // The advice says what the message of an outage does, in terms that a model knows.
+  const known = message === standard || isOutageMessage(message) ? (MESSAGES[code] ?? standard) : message;
   const sentences = [known, id, advice].filter((sentence) => sentence !== undefined);
   const retryAfter = headers['retry-after'];
   return {
