@@ -39,7 +39,6 @@ const nameCategory = procedure
     },
     stability: 'experimental',
     scope: 'pets:write',
-    tool: { destructiveHint: false },
   })
   .input(categoryName)
   .output(category)
