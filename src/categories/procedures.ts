@@ -12,7 +12,8 @@ const listCategories = procedure
       summary: 'List categories',
       description:
         'A page of the categories that have a name: by ascending id, or with `order=newest` by descending id. An animal may ' +
-        'be of a category without a name.\n\nExperimental: it may change within this version.',
+        'be of a category without a name.\n\nWhoever names a category chooses its id, so a reader that goes on from the last ' +
+        'id misses those below it: read all pages again.\n\nExperimental: it may change within this version.',
       successDescription: 'The categories of the page',
     },
     stability: 'experimental',

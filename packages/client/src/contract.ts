@@ -458,6 +458,9 @@ export type Operations = {
    * A page of the categories that have a name: by ascending id, or with `order=newest` by descending id. An
    * animal may be of a category without a name.
    *
+   * Whoever names a category chooses its id, so a reader that goes on from the last id misses those below it:
+   * read all pages again.
+   *
    * Experimental: it may change within this version.
    *
    * While more follow, `nextCursor(page)` is the `cursor` of the next page; `pages` and `items` read on by
