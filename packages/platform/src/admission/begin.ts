@@ -12,27 +12,44 @@ export type Begin = (request: FastifyRequest, reply: FastifyReply) => Promise<()
 
 export interface BeginOptions extends LimitCheckOptions {
   readonly overload: Pick<OverloadMonitor, 'check'>;
+  /** Whether clients with test keys may rehearse errors */
+  readonly canRehearse: boolean;
 }
 
 /**
- * Begins a query while its limit is decided, so that its response waits for the slower of Redis and PostgreSQL instead of both,
- * one after the other. If the request is then denied, the query has cost its statement, and what it found is dropped.
+ * Whether the calls of a request begin while its limit is decided. The response then waits for the slower of Redis and
+ * PostgreSQL, instead of for one after the other. All of this has to hold:
  *
- * It does not begin what this process would refuse by itself, for its scope, its ban, its limit or the load. Nor does it begin
- * for a key that is looked up, what depends on the decision (see `mayBegin`), or what may be rehearsed.
+ * - The calls only read, and do not say what is left of the limit: see `mayBegin` of an operation.
+ * - This process would not deny the request by itself, for the scope, a ban, a limit or its load.
+ * - The client rehearses no error.
+ *
+ * If Redis denies the request, its calls have cost their statements. Nothing of them is sent, logged or counted.
  */
+function mayBegin(
+  apiKey: ApiKey,
+  { admission: { target }, headers, raw }: FastifyRequest,
+  { limiter, limitsPer, bans, overload, canRehearse }: BeginOptions,
+): boolean {
+  const { cost, scope } = target;
+  if (!target.mayBegin) return false;
+  if (canRehearse && headers.prefer !== undefined) return false;
+  if (scope !== undefined && findScopeError(apiKey, scope) !== undefined) return false;
+  if (bans.bannedUntil(apiKey) !== undefined) return false;
+  if (limiter.isDenied(toSubject(apiKey, limitsPer), cost)) return false;
+  // Last, because a request that has waited too long counts as one that is answered with a 503.
+  return overload.check(raw.queuedMs) === undefined;
+}
+
+/** Begins the calls of a request, if they need not wait until it is admitted. */
 export function beginQuery(
   apiKey: ApiKey,
   request: FastifyRequest,
   reply: FastifyReply,
-  { limiter, limitsPer, bans, overload }: BeginOptions,
+  options: BeginOptions,
 ): void {
   const { begin } = request.routeOptions.config;
-  const { cost, scope, mayBegin = false } = request.admission.target;
-  if (begin === undefined || !mayBegin || request.headers.prefer !== undefined) return;
-  if (scope !== undefined && findScopeError(apiKey, scope) !== undefined) return;
-  if (bans.bannedUntil(apiKey) !== undefined || limiter.isDenied(toSubject(apiKey, limitsPer), cost)) return;
-  if (overload.check(request.raw.queuedMs) !== undefined) return;
+  if (begin === undefined || !mayBegin(apiKey, request, options)) return;
   const begun = begin(request, reply);
   // Of a request that is not admitted, nobody waits for it.
   begun.catch(() => {});

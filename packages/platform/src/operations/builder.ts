@@ -16,8 +16,8 @@ export interface RequestContext {
   /** The key that the request was admitted with. */
   readonly apiKey: ApiKey;
   /**
-   * What is left of the key's limits after the request, in its windows. A query reads it only if it has `freeForKey` or a
-   * `.use()`: others begin before it is known, and get a TypeError.
+   * What is left of the key's limits after the request, in its windows. A query that reads it declares `waitsForLimit`. Others
+   * begin before it is known, and get a TypeError.
    */
   readonly limits: readonly KeyLimit[];
   /** `owner`: if the key has an owner, `limits` are those of all the owner's keys together. */
@@ -122,6 +122,8 @@ export interface OperationMeta {
   /** The scope that a key needs to call the operation; `any` if every valid key may call it. */
   readonly scope: Scope | 'any';
   readonly freeForKey?: FreeForKey;
+  /** Whether a query runs only once its limit is decided, because it reads `ctx.limits`, or does more than read */
+  readonly waitsForLimit?: boolean;
   readonly deprecation?: Deprecation;
   /** How many requests a call counts as; more than the default of 1 for much more work than other calls, such as an export. */
   readonly cost?: number;

@@ -20,8 +20,8 @@ export interface Operation extends Omit<OperationMeta, 'openapi'> {
   /** Whether the other members of the input come from a body. */
   readonly takesBody: boolean;
   /**
-   * Whether a call may begin before its request is admitted. A query changes nothing. One that is free may say what is left
-   * of a limit, and a `.use()` may do anything.
+   * Whether a call may begin before its request is admitted. A query changes nothing; but one that is free says what is left of
+   * a limit, and a `.use()` may do anything.
    */
   readonly mayBegin: boolean;
 }
@@ -56,9 +56,14 @@ export function listOperations(router: AnyTRPCRouter): Operation[] {
       output: output instanceof z.ZodVoid ? undefined : output,
       parameters,
       takesBody: METHODS_WITH_BODY.has(method) && Object.keys(properties).length > parameters.length,
-      mayBegin: method === 'GET' && meta.freeForKey === undefined && !hasMiddleware(definition),
+      mayBegin: mayBegin(definition),
     };
   });
+}
+
+function mayBegin(definition: OperationDefinition): boolean {
+  const { openapi, freeForKey, waitsForLimit = false } = definition.meta;
+  return openapi.method === 'GET' && freeForKey === undefined && !waitsForLimit && !hasMiddleware(definition);
 }
 
 /** Whether an operation returns a page of a list: if it takes a cursor, it has a next page. */

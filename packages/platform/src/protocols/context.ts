@@ -41,6 +41,6 @@ export function createContextFactory({ operations, stores, revokeKey, limitsPer,
 /** @throws TypeError, because a query that runs before its limit is decided must not take it for an empty one */
 function rejectLimits(): never {
   throw new TypeError(
-    'ctx.limits is not known to this query, which begins before they are decided: give it a .use(), or freeForKey',
+    'ctx.limits is not known to a query that begins before they are decided: declare waitsForLimit: true in its .meta()',
   );
 }
