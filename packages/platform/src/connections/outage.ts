@@ -108,6 +108,7 @@ interface QueryError {
 }
 interface AdapterCause {
   readonly originalCode?: unknown;
+  readonly originalMessage?: unknown;
   readonly constraint?: { readonly index?: unknown };
 }
 
@@ -117,16 +118,25 @@ const firstText = (...values: unknown[]) =>
 
 /** The SQLSTATE of a failed query, else the code of the error, or ''. */
 export function readCode(error: unknown): string {
-  const failed = error as QueryError;
+  // Anything may be thrown, null, too.
+  const failed: QueryError = Object(error);
   return firstText(readCause(failed)?.originalCode, failed.code);
 }
 
-/** The unique constraint or index that a query violated, by its name, or ''. */
+/**
+ * The constraint or unique index that a query violated, by its name, or ''. Of an EXCLUDE and a CHECK, Prisma has the name in
+ * PostgreSQL's message only.
+ */
+export function readConstraint(error: unknown): string {
+  const failed: QueryError = Object(error);
+  const { constraint, originalMessage } = readCause(failed) ?? {};
+  const [, named] = /constraint "(.+)"/.exec(firstText(originalMessage)) ?? [];
+  return firstText(failed.constraint, constraint?.index, named);
+}
+
+/** The same of a unique constraint or index only. */
 export function readUniqueViolation(error: unknown): string {
-  const failed = error as QueryError;
-  return readCode(error) === UNIQUE_VIOLATION
-    ? firstText(readCause(failed)?.constraint?.index, failed.constraint)
-    : '';
+  return readCode(error) === UNIQUE_VIOLATION ? readConstraint(error) : '';
 }
 
 /** The last line of an error's message: Prisma puts the reason there, after the call that failed. */
