@@ -29,14 +29,15 @@ export function listGuides(): string[] {
 }
 
 /**
- * All code blocks of the guides, of the README and of the page that issues keys, without the samples of output, and the
- * commands of docs/operations.md that are marked as such; the others there need servers of their own.
+ * All code blocks of the guides, of the README and of the page that issues keys, without the samples of output; the script of
+ * docs/database.md; and the commands of docs/operations.md that are marked as such. The others there need servers of their own.
  */
 export function readCodeBlocks(): CodeBlock[] {
   const guides = listGuides().map((name) => join(GUIDES_FOLDER, name));
   const blocks = ['README.md', ...guides, 'examples/keys-page/README.md'].flatMap(readBlocks);
   const commands = readBlocks('docs/operations.md').filter(({ language }) => language === 'bash');
-  return [...blocks, ...commands];
+  const scripts = readBlocks('docs/database.md').filter(({ language }) => language === 'ts');
+  return [...blocks, ...scripts, ...commands];
 }
 
 function readBlocks(path: string): CodeBlock[] {
