@@ -65,23 +65,21 @@ export function readPlans({ info }) {
   return { titles, rows };
 }
 
-/** What the usage says about other plans. Usage is stored by day, so it says nothing about minutes. */
-export function comparePlans(usage, { titles, rows }, own) {
+/** What the usage says about the plans, the smallest first. It is stored by day, so it says nothing about minutes. */
+export function comparePlans(usage, { titles, rows }) {
   const days = [...new Set(usage.map(({ day }) => day))].map((day) =>
     addUp(usage.filter((row) => row.day === day)),
   );
   const most = Math.max(0, ...days.map(({ admitted, denied }) => admitted + denied));
+  if (most === 0) return `There were no requests in ${SHOWN_DAYS} days.`;
   const { denied } = addUp(usage);
   const column = titles.indexOf('requests per day');
-  const limits = rows
-    .filter(([name]) => name !== own)
-    .map((cells) => ({ name: cells[0], limit: Number(cells[column]?.replaceAll(',', '')) }));
-  const enough = limits.find(({ limit }) => limit >= most);
-  const asked = enough
-    ? `On no day did you ask for more than ${enough.name}'s ${enough.limit.toLocaleString('en')}.`
-    : `On one day you asked ${most.toLocaleString('en')} times.`;
+  const enough = rows
+    .map((cells) => ({ name: cells[0], limit: Number(cells[column]?.replaceAll(',', '')) }))
+    .find(({ limit }) => limit >= most);
+  const allowed = enough ? `, and ${enough.name} allows ${enough.limit.toLocaleString('en')}` : '';
   const times = denied === 1 ? 'once' : `${denied.toLocaleString('en')} times`;
-  return `Refused ${denied === 0 ? 'never' : times} in ${SHOWN_DAYS} days. ${asked} Usage tells about days, not about minutes.`;
+  return `Refused ${denied === 0 ? 'never' : times} in ${SHOWN_DAYS} days. You sent at most ${most.toLocaleString('en')} a day${allowed}. Usage tells about days, not about minutes.`;
 }
 
 /** Why there is no report, by the response that came instead. */

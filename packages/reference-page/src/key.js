@@ -166,11 +166,7 @@ function createUsage(usage, now) {
 function createPlans(plans, { usage, plan }) {
   const rows = plans.rows.map(([name, ...cells]) => [name === plan ? `${name} (yours)` : name, ...cells]);
   const titles = plans.titles.map((title) => title.slice(0, 1).toUpperCase() + title.slice(1));
-  return [
-    create('h2', {}, 'Plans'),
-    create('p', {}, comparePlans(usage, plans, plan)),
-    createTable(titles, rows),
-  ];
+  return [create('h2', {}, 'Plans'), create('p', {}, comparePlans(usage, plans)), createTable(titles, rows)];
 }
 
 /** A revocation is for good, so the reader has to enter the key's first characters. */
@@ -200,6 +196,8 @@ function createRevocation(key, { hint }) {
     report.replaceChildren();
     state.className = '';
     state.textContent = 'The key is revoked. Programs that use it stop working within two seconds.';
+    // What had the focus is gone.
+    document.querySelector('#entered').focus();
   });
   const summary = create('summary', {}, 'Revoke this key');
   return create('details', {}, summary, form, problem);

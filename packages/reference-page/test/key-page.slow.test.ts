@@ -221,6 +221,7 @@ describe.skipIf(executable === undefined)('the page of a key', { timeout: PAGE_T
     await field.fill(apiKey.hint);
     await page.getByRole('button', { name: 'Revoke' }).click();
     await state(page).getByText('The key is revoked.').waitFor();
+    expect(await page.getByLabel('API key').evaluate((field) => field === document.activeElement)).toBe(true);
     expect((await call('/v1/key')).status).toBe(401);
     expect(errors).toEqual([]);
   });
