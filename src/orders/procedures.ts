@@ -21,7 +21,9 @@ const listOrders = procedure
       path: '/store/orders',
       summary: 'List orders',
       description:
-        'A page of orders: by ascending id, or with `order=newest` by descending id.\n\n' +
+        'A page of orders: by ascending id, or with `order=newest` by descending id. `createdBefore` leaves out orders placed at or ' +
+        'after that moment. A page takes longer the more of those it passes over: the newest first before its first order, the ' +
+        'oldest first after its last.\n\n' +
         'Experimental: parameters and fields may change within this version.',
       successDescription: 'The orders of the page',
     },
@@ -30,7 +32,8 @@ const listOrders = procedure
     tool: {
       description:
         'Finds orders by `status`, by `petId`, or by both; without either, all orders. Open orders are ' +
-        '`placed` or `approved`: make one call for each.',
+        '`placed` or `approved`: make one call for each. To find late orders, such as those older than a day that are not ' +
+        'delivered, make both calls with `createdBefore` a day ago.',
     },
   })
   .input(ordersPage)

@@ -67,6 +67,9 @@ export const ordersPage = pageInput({
   petId: assignedId()
     .meta({ description: 'Filter by animal', examples: [EXAMPLE.petId] })
     .optional(),
+  createdBefore: instant('Only orders placed before this moment')
+    .meta({ examples: [EXAMPLE.createdAt] })
+    .optional(),
   order: pageOrder(),
 });
 

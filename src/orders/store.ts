@@ -49,7 +49,10 @@ export function createOrderStore(database: Database) {
     toRow: ({ orderId }: Move) => orderId,
   });
   return {
-    ...createReads(database, orders, { filters: ['status', 'petId'] }),
+    ...createReads(database, orders, {
+      filters: ['status', 'petId'],
+      before: { member: 'createdBefore', field: 'createdAt' },
+    }),
 
     /**
      * Places an order, and makes the animal pending. Of several simultaneous orders for one animal, one succeeds.

@@ -63,6 +63,56 @@ test('createOrder names the address of its order, where getOrder finds it over e
   expect(tool.body.result.structuredContent).toEqual(body);
 });
 
+test('the orders before a moment are listed over every protocol, without those at it, whatever else is asked for', async () => {
+  const { pool } = service.database;
+  const { body: pet } = await call('/v1/pets', post({ name: 'Late', categoryId: 1 }));
+  const add = (hour: number, status: string) =>
+    pool.query('INSERT INTO orders (pet_id, created_at, status) VALUES ($1, $2, $3)', [
+      pet.id,
+      `2026-07-01T${hour}:00:00Z`,
+      status,
+    ]);
+  for (const hour of [13, 11, 12]) await add(hour, 'cancelled');
+  await add(10, 'placed');
+  const timesOf = (orders: readonly { createdAt: string }[]) =>
+    orders.map(({ createdAt }) => createdAt.slice(11, 13));
+  const ask = { petId: pet.id, createdBefore: '2026-07-01T12:00:00Z' };
+  const query = `petId=${pet.id}&createdBefore=2026-07-01T12:00:00Z`;
+  const { body } = await call(`/v1/store/orders?${query}`);
+  expect(timesOf(body)).toEqual(['11', '10']);
+  expect((await call(rpcPath('listOrders', ask))).body.result.data).toEqual(body);
+  const tool = await call('/mcp', toolCall('listOrders', ask));
+  expect(tool.body.result.structuredContent).toEqual({ items: body, nextCursor: null });
+  expect(timesOf((await call(`/v1/store/orders?${query}&order=newest`)).body)).toEqual(['10', '11']);
+  expect(timesOf((await call(`/v1/store/orders?${query}&status=placed`)).body)).toEqual(['10']);
+  const page = await call(`/v1/store/orders?${query}&limit=1`);
+  const next = /<([^>]+)>/.exec(page.headers.get('link') ?? '')?.[1] ?? '';
+  expect(new URL(next).searchParams.get('createdBefore')).toBe(ask.createdBefore);
+  expect(timesOf((await call(`/v1/store/orders${new URL(next).search}`)).body)).toEqual(['10']);
+});
+
+test('a moment that is none, or not in UTC, is a 400 over every protocol', async () => {
+  for (const createdBefore of [
+    '',
+    'yesterday',
+    '2026-07-01',
+    '2026-07-01T12:00:00',
+    '2026-07-01T14:00:00+02:00',
+    '2026-02-30T00:00:00Z',
+    '0000-01-01T00:00:00Z',
+    'infinity',
+  ]) {
+    const query = new URLSearchParams({ createdBefore });
+    const answers = await Promise.all([
+      call(`/v1/store/orders?${query}`),
+      call(rpcPath('listOrders', { createdBefore })),
+    ]);
+    expect([createdBefore, ...answers.map(({ status }) => status)]).toEqual([createdBefore, 400, 400]);
+    const tool = await call('/mcp', toolCall('listOrders', { createdBefore }));
+    expect(tool.body.result.structuredContent.code).toBe('invalid_request');
+  }
+});
+
 test('times are right whatever the time zone of the database', async () => {
   const databaseUrl = await createTestDatabase();
   const admin = new pg.Client(databaseUrl);

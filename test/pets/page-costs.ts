@@ -27,6 +27,9 @@ type Values = readonly (readonly unknown[])[];
 const one = (all: readonly unknown[]): Values => all.map((each) => [each]);
 const both = (all: readonly unknown[], others: readonly unknown[]): Values =>
   all.flatMap((each) => others.map((other) => [each, other]));
+/** No order is after it: what a page passes over comes on top. */
+const BOUND = '2100-01-01T00:00:00Z';
+const BEFORE = `createdBefore=${BOUND}`;
 /** Each combination of filters, by the name of its statement, and a request for it */
 const FILTERS: readonly (readonly [statement: string, path: string, values: Values])[] = [
   ['pets-list', '/v1/pets?order=newest', [[]]],
@@ -44,6 +47,22 @@ const FILTERS: readonly (readonly [statement: string, path: string, values: Valu
     'orders-list-by-status-petId',
     '/v1/store/orders?order=newest&status=placed&petId=1',
     both(ORDER_STATUSES, PETS),
+  ],
+  ['orders-list-before-createdAt', `/v1/store/orders?order=newest&${BEFORE}`, [[BOUND]]],
+  [
+    'orders-list-by-status-before-createdAt',
+    `/v1/store/orders?order=newest&status=placed&${BEFORE}`,
+    both(ORDER_STATUSES, [BOUND]),
+  ],
+  [
+    'orders-list-by-petId-before-createdAt',
+    `/v1/store/orders?order=newest&petId=1&${BEFORE}`,
+    both(PETS, [BOUND]),
+  ],
+  [
+    'orders-list-by-status-petId-before-createdAt',
+    `/v1/store/orders?order=newest&status=placed&petId=1&${BEFORE}`,
+    both(ORDER_STATUSES, PETS).map((values) => [...values, BOUND]),
   ],
 ];
 /** The ids after which a page is full where anything matches, after which it may be the last one, and after which it is empty */

@@ -278,6 +278,8 @@ export type ListOrdersInput = {
   status?: OrderStatus | undefined;
   /** Filter by animal. An integer from 1 to 2^53 − 1. */
   petId?: number | undefined;
+  /** Only orders placed before this moment (RFC 3339, UTC) */
+  createdBefore?: string | undefined;
   /** Which come first: `oldest` (ascending ids, the default) or `newest` (descending) */
   order?: 'oldest' | 'newest' | undefined;
   /** The id of the last item of the previous page. An integer from −(2^53 − 1) to 2^53 − 1. */
@@ -393,7 +395,9 @@ export type Operations = {
   /**
    * List orders
    *
-   * A page of orders: by ascending id, or with `order=newest` by descending id.
+   * A page of orders: by ascending id, or with `order=newest` by descending id. `createdBefore` leaves out
+   * orders placed at or after that moment. A page takes longer the more of those it passes over: the newest
+   * first before its first order, the oldest first after its last.
    *
    * Experimental: parameters and fields may change within this version.
    *

@@ -38,16 +38,21 @@ export interface ReadRows<Row, NewRow> {
  *
  * Values of filters are text at first. PostgreSQL keeps the type of a parameter, and a restore may replace an enum by another
  * of the same name.
+ *
+ * @param before a field whose values have to be below a bound, which is a further array. No index answers it: PostgreSQL reads
+ * the rows of the page in their order, and passes over the others.
  */
 export function createListStatement<Row, NewRow, Filter extends keyof Row & string>(
   { inSchema, table, where }: ReadRows<Row, NewRow>,
   by: readonly Filter[],
   order: PageOrder,
+  before?: keyof Row & string,
 ): CheckedStatement {
   const [beyond, within, direction] = order === 'oldest' ? ['>', '<=', ''] : ['<', '>=', ' DESC'];
   const columns = by.map((field) => table.toColumn(field));
   const filters = by.map((_, index) => `filter_${index}`);
-  const types = by.map((field) => typeSql(table.types[field], inSchema));
+  const compared = [...by, ...(before === undefined ? [] : [before])];
+  const types = compared.map((field) => typeSql(table.types[field], inSchema));
   const arrays = types.map((type, index) => `$${index + 3}::text[]::${type}[]`);
   const conditions = columns.map((column, index) => {
     const value = `wanted.${filters[index]}`;
@@ -56,11 +61,14 @@ export function createListStatement<Row, NewRow, Filter extends keyof Row & stri
       : `(${column}, id) ${beyond} (${value}, wanted.cursor) AND ${column} ${within} ${value}`;
   });
   if (by.length === 0) conditions.push(`id ${beyond} wanted.cursor`);
+  if (before !== undefined) conditions.push(`${table.toColumn(before)} < wanted.bound`);
   const sorted = [...columns, 'id'].map((column) => column + direction);
   const name = [
     ...[table.name, 'list', ...(by.length === 0 ? [] : ['by', ...by])],
+    ...(before === undefined ? [] : ['before', before]),
     ...(order === 'oldest' ? [] : [order]),
   ];
+  const wanted = [...filters, ...(before === undefined ? [] : ['bound'])];
   return {
     table: table.name,
     name: name.join('-'),
@@ -74,9 +82,9 @@ export function createListStatement<Row, NewRow, Filter extends keyof Row & stri
         ) AS page
       ) AS columns
       FROM unnest(${['$1::bigint[]', '$2::integer[]', ...arrays].join(', ')})
-        WITH ORDINALITY AS wanted (${['cursor', 'row_count', ...filters, 'position'].join(', ')})
+        WITH ORDINALITY AS wanted (${['cursor', 'row_count', ...wanted, 'position'].join(', ')})
       ORDER BY position`,
-    emptyValues: ['{}', '{}', ...by.map(() => '{}')],
+    emptyValues: ['{}', '{}', ...compared.map(() => '{}')],
   };
 }
 

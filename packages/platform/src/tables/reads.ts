@@ -36,23 +36,33 @@ const RESERVED = ['limit', 'cursor', 'order'] as const;
  */
 const START = { oldest: 0, newest: 2 ** 53 } as const;
 
-/** A page of a list: up to `limit` rows beyond `cursor` in its order, whose fields have the values to filter by. */
-type PageOf<Row, Filter extends keyof Row> = {
+/**
+ * A page of a list: up to `limit` rows beyond `cursor` in its order, whose fields have the values to filter by and are before
+ * its bound.
+ */
+type PageOf<Row, Filter extends keyof Row, Bound extends string = never> = {
   readonly limit: number;
   readonly cursor?: number | undefined;
   /** Default: oldest */
   readonly order?: PageOrder | undefined;
-} & { readonly [Field in Filter]?: Exclude<Row[Field], null> | undefined };
+} & { readonly [Field in Filter]?: Exclude<Row[Field], null> | undefined } & {
+  readonly [Member in Bound]?: string | undefined;
+};
 
-export interface Reads<Row, Filter extends keyof Row> {
+export interface Reads<Row, Filter extends keyof Row, Bound extends string = never> {
   /** The page in its order, and the row that follows it, if there is one. */
-  list(page: PageOf<Row, Filter>): Promise<Row[]>;
+  list(page: PageOf<Row, Filter, Bound>): Promise<Row[]>;
   get(id: number): Promise<Row | undefined>;
 }
 
-export interface ReadOptions<Filter> {
+export interface ReadOptions<Row, Filter, Bound extends string = never> {
   /** The fields to filter pages by. Each combination needs an index: `@@index([status, id])` for `['status']`. */
   readonly filters?: readonly Filter[];
+  /**
+   * The member of pages that is an exclusive upper bound of a field. A page costs the rows that it passes over, too, so pages with
+   * a bound share statements with each other alone.
+   */
+  readonly before?: { readonly member: Bound; readonly field: keyof Row & string };
   /** SQL: a condition on the columns of every row that is read, such as `deleted_at IS NULL`. Default: none */
   readonly where?: string;
 }
@@ -61,23 +71,22 @@ export interface ReadOptions<Filter> {
  * Reads the rows of a table by page and by id. PostgreSQL parses and plans the statements once per connection, and
  * simultaneous requests share them. May fail with a database error: see isDatabaseOutage.
  */
-export function createReads<Row, NewRow, Filter extends keyof Row & string = never>(
+export function createReads<
+  Row,
+  NewRow,
+  Filter extends keyof Row & string = never,
+  Bound extends string = never,
+>(
   { reads, inSchema }: Pick<Database, 'reads' | 'inSchema'>,
   table: Table<Row, NewRow>,
-  { filters = [], where = 'true' }: ReadOptions<Filter> = {},
-): Reads<Row, Filter> {
+  { filters = [], where = 'true', before }: ReadOptions<Row, Filter, Bound> = {},
+): Reads<Row, Filter, Bound> {
   checkFilters(table.name, filters);
-  const members = new Set<string>([...RESERVED, ...filters]);
+  const members = new Set<string>([...RESERVED, ...filters, ...(before ? [before.member] : [])]);
   const source = { reads, inSchema, table, where };
   const rowLoader = createRowLoader(source);
-  /** By the filters of a page: bit n is whether it has the nth. */
-  const pageLoaders = Array.from({ length: 2 ** filters.length }, (_, bits) => {
-    const by = filters.filter((_, index) => bits & (1 << index));
-    return {
-      oldest: createPageLoader(source, by, 'oldest'),
-      newest: createPageLoader(source, by, 'newest'),
-    };
-  });
+  const pageLoaders = createPageLoaders(source, filters);
+  const boundedLoaders = before === undefined ? [] : createPageLoaders(source, filters, before);
   return {
     list(page) {
       // A list that ignores one would show the rows of other parents, or owners.
@@ -88,7 +97,9 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
           );
       let bits = 0;
       for (const [index, field] of filters.entries()) if (page[field] !== undefined) bits |= 1 << index;
-      return (pageLoaders[bits] as (typeof pageLoaders)[number])[page.order ?? 'oldest'].load(page);
+      const loaders =
+        before === undefined || page[before.member] === undefined ? pageLoaders : boundedLoaders;
+      return (loaders[bits] as (typeof loaders)[number])[page.order ?? 'oldest'].load(page);
     },
     get: (id) => rowLoader.load(id),
   };
@@ -103,22 +114,40 @@ function checkFilters(tableName: string, filters: readonly string[]): void {
 
 interface Source<Row, NewRow> extends ReadRows<Row, NewRow>, Pick<Database, 'reads'> {}
 
-/** Loads pages that have the same filters and order. */
-function createPageLoader<Row, NewRow, Filter extends keyof Row & string>(
+/** By the filters of a page: bit n of the index is whether it has the nth. */
+function createPageLoaders<Row, NewRow, Filter extends keyof Row & string, Bound extends string>(
+  source: Source<Row, NewRow>,
+  filters: readonly Filter[],
+  before?: ReadOptions<Row, Filter, Bound>['before'],
+) {
+  return Array.from({ length: 2 ** filters.length }, (_, bits) => {
+    const by = filters.filter((_, index) => bits & (1 << index));
+    return {
+      oldest: createPageLoader(source, by, 'oldest', before),
+      newest: createPageLoader(source, by, 'newest', before),
+    };
+  });
+}
+
+/** Loads pages that have the same filters and order, and all or none a bound. */
+function createPageLoader<Row, NewRow, Filter extends keyof Row & string, Bound extends string>(
   source: Source<Row, NewRow>,
   by: readonly Filter[],
   order: PageOrder,
+  before: ReadOptions<Row, Filter, Bound>['before'],
 ) {
   const { reads, table } = source;
-  const statement = createListStatement(source, by, order);
+  const statement = createListStatement(source, by, order, before?.field);
   // Readiness runs the plain list. The others it only plans, because they are many.
-  reads.register({ ...statement, isOnlyPlanned: order === 'newest' || by.length > 0 });
-  return createBatchLoader<PageOf<Row, Filter>, Row[]>(
+  const isPlain = order === 'oldest' && by.length === 0 && before === undefined;
+  reads.register({ ...statement, isOnlyPlanned: !isPlain });
+  return createBatchLoader<PageOf<Row, Filter, Bound>, Row[]>(
     async (pages) => {
       const rows = await reads.query<{ columns: JsonColumns }>(statement, [
         toArray(pages.map(({ cursor = 0 }) => (cursor > 0 ? cursor : START[order]))),
         toArray(pages.map(({ limit }) => limit + 1)),
         ...by.map((field) => pages.map((page) => page[field])),
+        ...(before === undefined ? [] : [pages.map((page) => page[before.member])]),
       ]);
       return rows.map(({ columns }) => table.toRows(columns));
     },

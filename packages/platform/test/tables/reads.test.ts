@@ -129,6 +129,7 @@ test('a time that is not NULL never reads as none', async () => {
 });
 
 describe('pages of a filtered list', () => {
+  const atHour = (hour: number) => `2026-01-31T0${hour}:00:00.000Z`;
   let url: string;
   let own: Database;
   let rows: readonly Rental[];
@@ -145,6 +146,7 @@ describe('pages of a filtered list', () => {
         boatId: n % 3,
         state: n % 4 < 2 ? 'out' : 'back',
         group: n % 2 ? '"a"' : 'b',
+        rentedAt: atHour(n % 8),
       } as const;
       created.push((await insert(rental)).output);
     }
@@ -183,6 +185,35 @@ describe('pages of a filtered list', () => {
         .slice(0, limit + 1),
     );
     expect(pages).toEqual(expected);
+  });
+
+  test('have only rows before their bound, beside all other members, and none at it', async () => {
+    const other = openDatabase(asService(url), () => {});
+    const bounded = createReads(other, rentals, {
+      filters: ['boatId', 'state'],
+      before: { member: 'rentedBefore', field: 'rentedAt' },
+    });
+    const asked = [undefined, 1].flatMap((boatId) =>
+      [undefined, 'out' as const].flatMap((state) =>
+        (['oldest', 'newest'] as const).flatMap((order) =>
+          [undefined, atHour(3)].map((rentedBefore) => ({ boatId, state, order, rentedBefore })),
+        ),
+      ),
+    );
+    const pages = await Promise.all(asked.map((each) => bounded.list({ limit: 3, cursor: 12, ...each })));
+    const expected = asked.map(({ boatId, state, order, rentedBefore }) =>
+      (order === 'newest' ? rows.toReversed() : rows)
+        .filter(({ id }) => (order === 'newest' ? id < 12 : id > 12))
+        .filter((rental) => boatId === undefined || rental.boatId === boatId)
+        .filter((rental) => state === undefined || rental.state === state)
+        .filter(({ rentedAt }) => rentedBefore === undefined || rentedAt < rentedBefore)
+        .slice(0, 4)
+        .map(({ id }) => id),
+    );
+    expect(pages.map((page) => page.map(({ id }) => id))).toEqual(expected);
+    expect(other.reads.describePlans().match(/EXPLAIN/g)).toHaveLength(15);
+    await other.reads.pool.query(other.reads.describePlans());
+    await other.close();
   });
 
   test('have none of the rows that a condition excludes, nor has a read by id', async () => {
