@@ -52,6 +52,22 @@ describe.skipIf(executable === undefined)("the storefront's form", { timeout: 60
     expectNoErrors(visited);
   });
 
+  test('a category without a name is named with its first animal, and one that has a name keeps it', async () => {
+    const visited = await visit({ pets: 3 });
+    const { page } = visited;
+    await names(page).nth(2).waitFor();
+    await fill(page, { name: 'Speedy', category: '4711', status: 'Available' });
+    await page.getByLabel('What the category is called').fill('Snails');
+    await inspect(page, 'naming');
+    await page.getByRole('button', { name: 'Save animal' }).click();
+    await page.locator('.card-category', { hasText: 'Snails' }).waitFor();
+    await choose(page, 'Category', 'Snails');
+    await fill(page, { name: 'Hasty', category: '4711', status: 'Available' });
+    await page.getByText('It is called Snails.').waitFor();
+    expect(await page.getByLabel('What the category is called').count()).toBe(0);
+    expectNoErrors(visited);
+  });
+
   test('the end of a slow save does not take the focus from where the user has gone', async () => {
     const gate = createGate();
     const { page } = await visit({

@@ -171,6 +171,20 @@ describe.skipIf(executable === undefined)("the storefront's day", { timeout: 120
     expectNoErrors(visited, FAILED_REQUESTS);
   });
 
+  test('a card that was loaded before somebody else ordered its animal offers the order, and nothing that would be refused', async () => {
+    const service = await startWith(['Miso']);
+    const [first, second] = [await visit({ service }), await visit({ service })];
+    await button(second.page, 'Order', 'Miso').waitFor();
+    await button(first.page, 'Order', 'Miso').click();
+    await card(first.page, 'Miso').getByText('Its order is No. 1.').waitFor();
+    await button(second.page, 'Order', 'Miso').click();
+    await card(second.page, 'Miso').getByText('Somebody was faster: it is pending by now.').waitFor();
+    await button(second.page, 'Show its order', 'Miso').waitFor();
+    for (const refused of ['Mark as sold', 'Mark as available'])
+      expect(await button(second.page, refused, 'Miso').count()).toBe(0);
+    expectNoErrors(second, FAILED_REQUESTS);
+  });
+
   test('a card that was loaded before its animal was sold does not put that up for sale again, and is brought up to date', async () => {
     const service = await startWith(['Miso']);
     const setStatus = (status: string) => service.database.pool.query(`UPDATE pets SET status = '${status}'`);

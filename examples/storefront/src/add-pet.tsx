@@ -83,8 +83,10 @@ export function AddPet({ isSaving, isBack, onSubmit }: AddPetProps) {
           <CategoryField
             categoryId={draft.categoryId}
             isOther={draft.isOtherCategory}
+            name={draft.categoryName}
             error={errors.categoryId}
             onChange={(categoryId, isOtherCategory) => change({ categoryId, isOtherCategory })}
+            onNameChange={(categoryName) => change({ categoryName })}
           />
           <StatusField
             status={draft.status}

@@ -8,14 +8,19 @@ export interface CategoryFieldProps {
   readonly categoryId: string;
   /** Whether it is typed */
   readonly isOther: boolean;
+  /** What a typed category without a name is to be called */
+  readonly name: string;
   readonly error: string | undefined;
   readonly onChange: (categoryId: string, isOther: boolean) => void;
+  readonly onNameChange: (name: string) => void;
 }
 
 /** Offers the known categories as tiles, and takes any other by its number. */
-export function CategoryField({ categoryId, isOther, error, onChange }: CategoryFieldProps) {
+export function CategoryField(props: CategoryFieldProps) {
+  const { categoryId, isOther, name, error, onChange, onNameChange } = props;
   const id = useId();
   const categories = useCategories();
+  const known = categories.get(Number(categoryId))?.label;
   return (
     <fieldset className="field" data-field="categoryId" aria-describedby={error && `${id}-error`}>
       <legend>Category</legend>
@@ -52,6 +57,18 @@ export function CategoryField({ categoryId, isOther, error, onChange }: Category
         />
       )}
       <FieldError id={`${id}-error`} text={error} />
+      {isOther && known !== undefined && <p className="hint">It is called {known}.</p>}
+      {isOther && known === undefined && (
+        <input
+          className="other"
+          aria-label="What the category is called"
+          placeholder="Its name, if it has none yet"
+          autoComplete="off"
+          maxLength={200}
+          value={name}
+          onChange={({ target }) => onNameChange(target.value)}
+        />
+      )}
     </fieldset>
   );
 }

@@ -9,6 +9,8 @@ export interface Draft {
   readonly categoryId: string;
   /** Whether the category is typed, as none of the known ones */
   readonly isOtherCategory: boolean;
+  /** What a typed category is to be called; '' leaves its name as it is */
+  readonly categoryName: string;
   readonly status: PetStatus;
 }
 
@@ -16,6 +18,7 @@ export const BLANK: Draft = {
   name: '',
   categoryId: '',
   isOtherCategory: false,
+  categoryName: '',
   status: STATUSES[0] ?? 'available',
 };
 
@@ -37,6 +40,8 @@ export function findProblems({ name, categoryId, isOtherCategory }: Draft): Fiel
 /** An animal to save, with the Idempotency-Key by which the service recognizes it when it is sent again. */
 export interface Save {
   readonly pet: NewPet;
+  /** The name to give the category of the animal, if any */
+  readonly categoryName: string | undefined;
   readonly idempotencyKey: string;
 }
 
@@ -44,10 +49,13 @@ export interface Save {
  * Only for a draft without problems. If it is the animal of the save that failed, it is sent with the same key: that
  * save may have arrived, and only its response been lost.
  */
-export function createSave({ name, categoryId, status }: Draft, failed: Save | undefined): Save {
+export function createSave(draft: Draft, failed: Save | undefined): Save {
+  const { name, categoryId, isOtherCategory, categoryName, status } = draft;
   const pet = { name, categoryId: Number(categoryId), status };
   const isSame = failed !== undefined && JSON.stringify(pet) === JSON.stringify(failed.pet);
-  return isSame ? failed : { pet, idempotencyKey: crypto.randomUUID() };
+  const idempotencyKey = isSame ? failed.idempotencyKey : crypto.randomUUID();
+  const isNamed = isOtherCategory && categoryName.trim() !== '';
+  return { pet, categoryName: isNamed ? categoryName : undefined, idempotencyKey };
 }
 
 function findNameProblem(name: string): string | undefined {

@@ -128,7 +128,9 @@ function useRun(pet: Pet) {
     const [found] = await client.listPets.query({ cursor: pet.id - 1, limit: 1 });
     if (found?.id !== pet.id) return { pet, text: 'It is not in the catalogue any more.', isOther: true };
     const now = STATUS_LABELS[found.status].toLowerCase();
-    return { pet: found, text: `Somebody was faster: it is ${now} by now.`, isOther: true };
+    const text = `Somebody was faster: it is ${now} by now.`;
+    // Nearly always it has been ordered, and marking it would be refused.
+    return { pet: found, text, isOther: true, isOrdered: found.status === 'pending' };
   };
   // A card that was loaded before an order ended must not put a sold animal up for sale again.
   const mark = async (status: PetStatus): Promise<Outcome> => {

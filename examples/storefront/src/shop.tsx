@@ -1,5 +1,5 @@
 import type { ErrorCode, Pet } from '@animal-store/client';
-import { QueryClientProvider, useMutation, useQuery } from '@tanstack/react-query';
+import { QueryClientProvider, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useRef, useState } from 'react';
 import { AddPet, FormSkeleton } from './add-pet.js';
 import { useAnnounce } from './announcer.js';
@@ -112,10 +112,18 @@ function FormAndCatalogue() {
 
 function useCreatePet(onAdded: (pet: Pet) => void) {
   const client = useTRPCClient();
+  const queryClient = useQueryClient();
+  const { listCategories } = useTRPC();
   const announce = useAnnounce();
   return useMutation({
-    mutationFn: ({ pet, idempotencyKey }: Save) =>
-      client.createPet.mutate(pet, { context: { idempotencyKey } }),
+    async mutationFn({ pet, categoryName, idempotencyKey }: Save) {
+      // First, and it can be repeated: an animal that was saved is never saved again for the sake of a name.
+      if (categoryName !== undefined) {
+        await client.nameCategory.mutate({ categoryId: pet.categoryId, name: categoryName });
+        void queryClient.invalidateQueries(listCategories.pathFilter());
+      }
+      return client.createPet.mutate(pet, { context: { idempotencyKey } });
+    },
     onMutate: ({ pet: { name } }) =>
       announce(
         <>
