@@ -1,4 +1,5 @@
 import { tracingChannel } from 'node:diagnostics_channel';
+import { inspect, types } from 'node:util';
 import { IDENTITY } from '@animal-store/definition/identity';
 import type { Plan } from '@animal-store/definition/plans';
 import { type AnyTRPCProcedure, TRPCError, type TRPCProcedureType } from '@trpc/server';
@@ -81,7 +82,7 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
   const message = outageMessage(meta);
   const run = (options: CallOptions) =>
     (operationChannel.hasSubscribers ? trace(options) : call(options)).catch((error: unknown) => {
-      throw withOutageMessage(error, message);
+      throw withOutageMessage(toError(error), message);
     });
   return Object.assign(run, procedure);
 }
@@ -97,6 +98,14 @@ export function parseInput(schema: z.ZodType, value: unknown): unknown {
   } catch (cause) {
     throw new TRPCError({ code: 'BAD_REQUEST', cause });
   }
+}
+
+/** A handler may throw anything, and null has no reason that the log could show. */
+function toError(thrown: unknown): Error {
+  if (thrown instanceof Error || types.isNativeError(thrown)) return thrown;
+  return new TypeError(
+    `A handler threw what is no Error: ${inspect(thrown, { depth: 1, maxStringLength: 200 })}`,
+  );
 }
 
 /** Runs a procedure as tRPC documents. */

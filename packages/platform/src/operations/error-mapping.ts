@@ -40,13 +40,18 @@ function fromTrpcError(error: TRPCError): ApiError {
   return new ApiError('invalid_request', { message, cause: error });
 }
 
-/** Tells the author of a handler that throws tRPC's errors that clients do not learn their codes. */
+/** Tells the author of a handler what its error lacks: clients do not learn tRPC's codes, and tRPC's runner drops a null. */
 function explain(error: TRPCError): Error {
-  return error.code === 'INTERNAL_SERVER_ERROR'
-    ? error
-    : new TypeError(`For what clients should know, throw new ApiError(…), not TRPCError ${error.code}`, {
+  const { code, message } = error;
+  if (code !== 'INTERNAL_SERVER_ERROR')
+    return new TypeError(`For what clients should know, throw new ApiError(…), not TRPCError ${code}`, {
+      cause: error,
+    });
+  return message === code
+    ? new TypeError('A handler or a .use() threw null, undefined, or a TRPCError without a message', {
         cause: error,
-      });
+      })
+    : error;
 }
 
 /** Names each offending field: "name is required; limit must be an integer from 1 to 100." */
