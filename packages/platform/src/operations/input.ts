@@ -76,6 +76,7 @@ export function instant(description: string) {
   return z.iso
     .datetime({ error: fieldError('must be a time in UTC, such as 2026-01-31T09:30:00Z') })
     .refine(isInCalendar, { error: YEAR_ERROR })
+    .refine((value) => !TOO_PRECISE.test(value), { error: 'must have at most nine digits of a second' })
     .meta({ description: `${description} (RFC 3339, UTC)`, override: withoutPattern });
 }
 
@@ -90,6 +91,8 @@ export function date(description: string) {
 /** PostgreSQL has no year 0. */
 const isInCalendar = (value: string) => !value.startsWith('0000');
 const YEAR_ERROR = 'must have a year from 0001 to 9999';
+/** PostgreSQL rejects a text that is too long to be a time. */
+const TOO_PRECISE = /\.\d{10}/;
 
 /** Drops the long pattern, because the format says the same. */
 function withoutPattern({ jsonSchema }: { readonly jsonSchema: { pattern?: unknown } }): void {

@@ -61,6 +61,8 @@ test.each([
   ['2026-01-31T09:30:00.123Z', undefined],
   ['2026-01-31T09:30:00+01:00', 'must be a time in UTC, such as 2026-01-31T09:30:00Z'],
   ['0000-01-01T00:00:00Z', 'must have a year from 0001 to 9999'],
+  ['2026-01-31T09:30:00.123456789Z', undefined],
+  ['2026-01-31T09:30:00.1234567890Z', 'must have at most nine digits of a second'],
   [undefined, 'is required'],
 ])('an instant given %j', (value, problem) => {
   expect(instant('When').safeParse(value).error?.issues[0]?.message).toBe(problem);
