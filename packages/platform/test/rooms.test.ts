@@ -1,9 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { IDENTITY } from '@animal-store/definition/identity';
-import { SCOPES } from '@animal-store/definition/scopes';
 import { expect, test } from 'vitest';
-import { create, list, otherList, read } from '#operations-under-test';
+import { create, definition, list, otherList, read } from '#operations-under-test';
 
 const PLATFORM = 'packages/platform/src';
 const README = readFileSync('packages/platform/README.md', 'utf8');
@@ -142,9 +140,9 @@ test('every room has a README that says what belongs there, what does not, and w
 });
 
 test('nothing in the platform says what the store is called or serves', () => {
-  const { name, title, description, keyPrefix, metricsPrefix, mainTable } = IDENTITY;
+  const { name, title, description, keyPrefix, metricsPrefix, mainTable } = definition.identity;
   const names = [name, title, description, `${keyPrefix}live`, `${keyPrefix}test`, metricsPrefix, mainTable];
-  const words = [...names, ...SCOPES];
+  const words = [...names, ...definition.scopes];
   for (const path of listSources(PLATFORM)) {
     // Comments may give examples, and the packages of this repository have the store's scope.
     const code = readFileSync(path, 'utf8').replaceAll(/\/\*.*?\*\/|^\s*\/\/.*$|@[\w-]+\/[\w/-]+/gms, '');

@@ -1,19 +1,18 @@
-import { SCOPES } from '@animal-store/definition/scopes';
 import { z } from 'zod';
+import type { Definition } from '../definition/definition.js';
 import { OperatorError } from '../errors/operator-error.js';
 import type { ApiKey, ListedKey } from '../keys/api-key.js';
 import { MAX_BAN_SECONDS } from '../keys/bans.js';
 import * as parse from './arguments.js';
 import { defineCommand, type KeyCommand, type KeyTools } from './command.js';
-import { CREATE } from './create-command.js';
+import { createCommand } from './create-command.js';
 import { expectFound, findKey, ID, ONE_KEY, selecting, selectKeys, usableId } from './key-command.js';
 import * as view from './key-view.js';
-
-const READ_SCOPES = SCOPES.filter((scope) => scope.endsWith(':read'));
+import { fitsPlan, planError, planExample, planMembers, scopes } from './store-arguments.js';
 
 /** The commands that change keys, or issue one. */
-export const CHANGES: readonly KeyCommand[] = [
-  CREATE,
+export const changeCommands = (definition: Definition): readonly KeyCommand[] => [
+  createCommand(definition),
   defineCommand({
     name: 'rotate',
     description: 'replace a key: the new one is shown only this once',
@@ -27,14 +26,15 @@ export const CHANGES: readonly KeyCommand[] = [
         ),
       again: parse.flag('even during the overlap of an earlier rotation, whose old key then ends at once'),
     }),
-    async run({ store }, input) {
-      const { apiKeys, isOne } = await selectKeys({ store }, input, 'rotated');
+    async run(tools, input) {
+      const { store } = tools;
+      const { apiKeys, isOne } = await selectKeys(tools, input, 'rotated');
       const ids = apiKeys.map(usableId);
       const issued = await store.rotateAll(ids, input.overlap, input.again);
       if (issued.length === 0) await refuseOverlapping(store, ids);
       return isOne
-        ? view.printIssued(expectFound(apiKeys[0]?.id ?? '', issued[0]))
-        : view.printAllIssued(issued);
+        ? view.printIssued(definition, expectFound(apiKeys[0]?.id ?? '', issued[0]))
+        : view.printAllIssued(definition, issued);
     },
   }),
   defineCommand({
@@ -53,8 +53,11 @@ export const CHANGES: readonly KeyCommand[] = [
   defineCommand({
     name: 'set-plan',
     description: 'move a key to another plan',
-    examples: [`${ID} --plan ${parse.planExample(2)}`, `--owner acme --plan ${parse.planExample(2)} --yes`],
-    input: selecting(parse.planMembers).refine(parse.fitsPlan, { error: parse.PLAN_ERROR }),
+    examples: [
+      `${ID} --plan ${planExample(definition, 2)}`,
+      `--owner acme --plan ${planExample(definition, 2)} --yes`,
+    ],
+    input: selecting(planMembers(definition)).refine(fitsPlan(definition), { error: planError(definition) }),
     run: (tools, input) =>
       changeSelected(tools, input, `moved to the plan ${input.plan}`, (apiKeys) =>
         tools.store.setPlanAll(apiKeys.map(usableId), input),
@@ -63,8 +66,11 @@ export const CHANGES: readonly KeyCommand[] = [
   defineCommand({
     name: 'set-scopes',
     description: 'change what a key may do',
-    examples: [`${ID} --scopes ${READ_SCOPES}`, `--owner acme --scopes ${READ_SCOPES} --yes`],
-    input: selecting({ scopes: parse.scopes }),
+    examples: [
+      `${ID} --scopes ${listReadScopes(definition)}`,
+      `--owner acme --scopes ${listReadScopes(definition)} --yes`,
+    ],
+    input: selecting({ scopes: scopes(definition) }),
     run: (tools, input) =>
       changeSelected(tools, input, `given the scopes ${input.scopes}`, (apiKeys) =>
         tools.store.setScopesAll(apiKeys.map(usableId), input.scopes),
@@ -111,6 +117,8 @@ export const CHANGES: readonly KeyCommand[] = [
   }),
 ];
 
+const listReadScopes = ({ scopes }: Definition) => scopes.filter((scope) => scope.endsWith(':read'));
+
 /** @param change resolves with undefined if the key is gone */
 async function changeOne(
   tools: KeyTools,
@@ -118,7 +126,7 @@ async function changeOne(
   change: (apiKey: ListedKey) => Promise<ApiKey | undefined>,
 ): Promise<view.Printed> {
   const apiKey = await findKey(tools, id);
-  return view.printKey(expectFound(apiKey.id, await change(apiKey)));
+  return view.printKey(tools.definition, expectFound(apiKey.id, await change(apiKey)));
 }
 
 /** Says why nothing was rotated, if the keys exist. The clock of the database decides whether an overlap lasts. */
@@ -149,6 +157,6 @@ async function changeSelected(
     return found === undefined ? [] : { ...apiKey, ...found };
   });
   return isOne
-    ? view.printKey(expectFound(apiKeys[0]?.id ?? '', changed.get(apiKeys[0]?.id ?? '')))
-    : view.printKeys(listed);
+    ? view.printKey(tools.definition, expectFound(apiKeys[0]?.id ?? '', changed.get(apiKeys[0]?.id ?? '')))
+    : view.printKeys(tools.definition, listed);
 }

@@ -1,11 +1,8 @@
-import { ERRORS } from '@animal-store/definition/errors';
-import { SCOPES } from '@animal-store/definition/scopes';
-import type { TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc';
 import { BODY_LIMIT_BYTES } from '../contract/bounds.js';
 import type { Protocol } from '../contract/protocol.js';
+import type { Definition, StoreError } from '../definition/definition.js';
 
 const BODY_LIMIT = `${BODY_LIMIT_BYTES / 1024} KiB`;
-const EXAMPLE_SCOPE: string = SCOPES.find((scope) => scope.endsWith(':write')) ?? SCOPES[0];
 
 /** The features of an operation that decide which errors it can respond with. */
 export interface OperationFeatures {
@@ -16,20 +13,7 @@ export interface OperationFeatures {
   readonly needsScope: boolean;
 }
 
-export interface ErrorDefinition {
-  readonly status: number;
-  /** The closest of tRPC's own codes. */
-  readonly trpcCode: TRPC_ERROR_CODE_KEY;
-  /** Sent to the client unless the error is given a more specific message. */
-  readonly message: string;
-  /** Sent with the error unless it is given other headers. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Explains the code in the OpenAPI document; starts in lower case and has no full stop. */
-  readonly description: string;
-  /** The document's examples of a message, where `message` alone is not typical. */
-  readonly examples?: readonly [string, ...string[]];
-  /** Follows the message and tells a language model what to do. */
-  readonly advice?: string;
+export interface ErrorDefinition extends StoreError {
   /** The only protocol that responds with the error. Default: all do */
   readonly protocol?: Protocol;
   /**
@@ -40,7 +24,7 @@ export interface ErrorDefinition {
 }
 
 /** The codes that operations of any store respond with. */
-const platformErrors = {
+export const platformErrors = {
   invalid_request: {
     status: 400,
     trpcCode: 'BAD_REQUEST',
@@ -70,7 +54,6 @@ const platformErrors = {
     message: 'The API key lacks the scope that this operation needs.',
     headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
     description: 'the API key lacks the scope of the operation; `WWW-Authenticate` names it',
-    examples: [`The API key lacks the scope ${EXAMPLE_SCOPE}.`],
     appliesTo: 'needsScope',
   },
   origin_not_allowed: {
@@ -168,24 +151,22 @@ const platformErrors = {
   },
 } as const satisfies Record<string, ErrorDefinition>;
 
-/** A store's own codes: only operations that name a code respond with it. */
-type StoreErrors = Readonly<Record<string, Omit<ErrorDefinition, 'protocol' | 'appliesTo'>>> & {
-  readonly [Code in keyof typeof platformErrors]?: never;
-};
+export type PlatformErrorCode = keyof typeof platformErrors;
 
-type DeclaredErrors = {
-  readonly [Code in keyof typeof ERRORS]: (typeof ERRORS)[Code] & {
-    readonly appliesTo: 'declaring';
-  };
-};
+/** What is said of each error code of a service, in the order of the document */
+export type ErrorTable = ReadonlyMap<string, ErrorDefinition>;
 
-/** Every error code: its HTTP status, its messages, and the operations that it applies to. */
-export const errorTable: typeof platformErrors & DeclaredErrors = {
-  ...platformErrors,
-  ...(Object.fromEntries(
-    Object.entries<object>(ERRORS satisfies StoreErrors).map(([code, error]) => [
-      code,
-      { ...error, appliesTo: 'declaring' },
-    ]),
-  ) as DeclaredErrors),
-};
+/** Every error code of a store's service: its HTTP status, its messages, and the operations that it applies to. */
+export function createErrorTable({ errors, scopes }: Pick<Definition, 'errors' | 'scopes'>): ErrorTable {
+  const table = new Map<string, ErrorDefinition>(Object.entries(platformErrors));
+  const scope = scopes.find((each) => each.endsWith(':write')) ?? scopes[0];
+  table.set('insufficient_scope', {
+    ...platformErrors.insufficient_scope,
+    examples: [`The API key lacks the scope ${scope}.`],
+  });
+  for (const [code, error] of Object.entries(errors)) {
+    if (table.has(code)) throw new TypeError(`The error code ${code} is the platform's own: choose another`);
+    table.set(code, { ...error, appliesTo: 'declaring' });
+  }
+  return table;
+}

@@ -28,10 +28,10 @@ type UnionToIntersection<Union> = (Union extends unknown ? (member: Union) => vo
   : never;
 
 /** Written out without the context, so that the types of clients do not refer to internals of the service. */
-type ResourceRouter<Each extends Resource> =
+export type ResourceRouter<Each extends Resource, Shape = ErrorShape> =
   UnionToIntersection<Each['procedures']> extends infer All extends Procedures
     ? TRPCBuiltRouter<
-        { ctx: object; meta: object; errorShape: ErrorShape; transformer: false },
+        { ctx: object; meta: object; errorShape: Shape; transformer: false },
         TRPCDecorateCreateRouterOptions<All>
       >
     : never;

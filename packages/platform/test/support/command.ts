@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { resources as ownResources } from '#operations-under-test';
+import { definition, resources as ownResources } from '#operations-under-test';
 import { runCommand } from '../../src/cli/program.js';
 import type { Resource } from '../../src/operations/resource.js';
 import { asServiceUnlessOwner, INHERITED } from './environment.js';
@@ -70,7 +70,7 @@ async function runAlone(
   });
   process.exitCode = undefined;
   try {
-    await runCommand({ loadResources: async () => resources });
+    await runCommand({ definition, loadResources: async () => resources });
     return { code: Number(process.exitCode ?? 0), output };
   } catch (error) {
     if (error instanceof Exit) return { code: error.code, output };

@@ -1,6 +1,5 @@
 /**
  * What distinguishes this store from any other that the platform could serve: its names, and the data it starts with.
- * Like plans.ts, scopes.ts and errors.ts, this file imports nothing.
  */
 export const IDENTITY = {
   /** Lower case with hyphens: the name of the command line and of connections to the database */

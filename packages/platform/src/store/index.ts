@@ -1,0 +1,2 @@
+/** What a store may use of this room. */
+export { defineStore } from './define-store.js';
