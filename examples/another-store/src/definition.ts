@@ -9,6 +9,7 @@ export const definition = {
     name: 'boatyard',
     title: 'Boatyard Service',
     description: 'The boats that a yard has for sale.',
+    interfaceVersion: '1.0.0',
     keyPrefix: 'by_',
     metricsPrefix: 'boatyard_',
     embedded: { database: 'boatyard', systemDir: '/var/lib/boatyard' },

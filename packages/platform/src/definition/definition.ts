@@ -27,6 +27,10 @@ export interface Identity {
   readonly title: string;
   /** A sentence: what callers find here */
   readonly description: string;
+  /** The version of the REST interface, which is independent of the service's releases: see docs/guides/compatibility.md. */
+  readonly interfaceVersion: string;
+  /** The licence under which callers may use the interface. Without it, the document names none. */
+  readonly license?: { readonly name: string; readonly url: string };
   /** How keys start; `live_` or `test_` follows. Issued keys contain it, so it cannot change. */
   readonly keyPrefix: string;
   /** How the names of metrics start. Dashboards and alerts contain it. */

@@ -4,7 +4,6 @@ import { generateOpenApiDocument } from 'trpc-to-openapi';
 import { MIN_NOTICE_MONTHS } from '../contract/deprecation.js';
 import { formatWindows, toPlanTable } from '../contract/plans.js';
 import { MCP_PREFIX, REST_PREFIX } from '../contract/protocol.js';
-import { INTERFACE_VERSION } from '../contract/version.js';
 import type { Definition } from '../definition/definition.js';
 import { createErrorTable } from '../errors/error-table.js';
 import { listOperations, type Operation } from '../operations/list-operations.js';
@@ -130,13 +129,13 @@ function generate(
   publicUrl: string,
   contactUrl: string | undefined,
 ): Generated {
-  const { title } = definition.identity;
+  const { title, interfaceVersion, license } = definition.identity;
   const document: unknown = generateOpenApiDocument(router, {
     title,
-    version: INTERFACE_VERSION,
+    version: interfaceVersion,
     description: describe(definition),
     contact: { name: title, url: contactUrl ?? `${publicUrl}/docs` },
-    license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+    ...(license && { license }),
     baseUrl: publicUrl + REST_PREFIX,
     openApiVersion: '3.1.0',
     securitySchemes: {

@@ -15,6 +15,21 @@ import { createChecker, type ListedOperation } from '../support/openapi-checker.
 const { document, operations, findResponse } = createChecker(resources);
 const { listErrorStatuses } = createErrorResponses(createErrorTable(definition), createHeaders(definition));
 
+test("it has the version of the store's interface, and a licence if the store names one", () => {
+  const license = { name: 'CC0-1.0', url: 'https://creativecommons.org/publicdomain/zero/1.0/' };
+  const { license: _, ...identity } = { license, ...definition.identity, interfaceVersion: '4.5.6' };
+  const infoOf = (members: object) =>
+    buildDocument({
+      definition: { ...definition, identity: { ...identity, ...members } },
+      resources,
+      publicUrl: 'https://store.example.org',
+      stagingUrl: undefined,
+    });
+  expect(infoOf({})).toMatchObject({ info: { version: '4.5.6' } });
+  expect(infoOf({})).not.toHaveProperty('info.license');
+  expect(infoOf({ license })).toHaveProperty('info.license', license);
+});
+
 test('every integer states its format and its bounds', () => {
   const integers = listNodes(document).filter(({ type }) => type === 'integer');
   expect(integers.length).toBeGreaterThanOrEqual(15);
