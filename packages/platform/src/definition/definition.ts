@@ -47,6 +47,26 @@ export interface Identity {
   readonly mainOperation: string;
 }
 
+/** The codes that operations of any store respond with: see errors/error-table.ts. */
+export type PlatformErrorCode =
+  | 'invalid_request'
+  | 'missing_api_key'
+  | 'invalid_api_key'
+  | 'insufficient_scope'
+  | 'origin_not_allowed'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'idempotency_key_in_use'
+  | 'operation_removed'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'idempotency_key_reused'
+  | 'rate_limit_exceeded'
+  | 'api_key_banned'
+  | 'internal_error'
+  | 'not_implemented'
+  | 'service_unavailable';
+
 /** The error of a code that is the store's own: only operations that name a code respond with it. */
 export interface StoreError {
   readonly status: number;
@@ -63,6 +83,11 @@ export interface StoreError {
   /** Follows the message and tells a language model what to do. */
   readonly advice?: string;
 }
+
+/** By their codes, none of which may be the platform's */
+type StoreErrors = Readonly<Record<string, StoreError>> & {
+  readonly [Code in PlatformErrorCode]?: never;
+};
 
 /** What every client of Prisma's has, whatever its schema */
 export interface AnyPrisma {
@@ -93,7 +118,7 @@ export interface Definition {
   /** What keys can allow. */
   readonly scopes: readonly [string, ...string[]];
   /** The error codes of the store's own operations, besides the codes that every operation may respond with. */
-  readonly errors: Readonly<Record<string, StoreError>>;
+  readonly errors: StoreErrors;
   /** Loads what `prisma generate` has written: `() => import('./generated/client.js')` */
   readonly loadPrisma: () => Promise<PrismaModule>;
 }

@@ -1,6 +1,6 @@
 import type { TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODE_NUMBER } from '@trpc/server/rpc';
-import type { StoreError } from '../definition/definition.js';
-import { type ErrorDefinition, type PlatformErrorCode, platformErrors } from './error-table.js';
+import type { PlatformErrorCode, StoreError } from '../definition/definition.js';
+import { type ErrorDefinition, platformErrors } from './error-table.js';
 
 /** The body of every error: exactly these three members. */
 export interface ErrorBody<Code extends string = string> {

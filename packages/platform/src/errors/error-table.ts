@@ -1,6 +1,6 @@
 import { BODY_LIMIT_BYTES } from '../contract/bounds.js';
 import type { Protocol } from '../contract/protocol.js';
-import type { Definition, StoreError } from '../definition/definition.js';
+import type { Definition, PlatformErrorCode, StoreError } from '../definition/definition.js';
 
 const BODY_LIMIT = `${BODY_LIMIT_BYTES / 1024} KiB`;
 
@@ -149,9 +149,7 @@ export const platformErrors = {
       'The service is overloaded. Try again in 2 s.',
     ],
   },
-} as const satisfies Record<string, ErrorDefinition>;
-
-export type PlatformErrorCode = keyof typeof platformErrors;
+} as const satisfies Record<PlatformErrorCode, ErrorDefinition>;
 
 /** What is said of each error code of a service, in the order of the document */
 export type ErrorTable = ReadonlyMap<string, ErrorDefinition>;
@@ -164,9 +162,7 @@ export function createErrorTable({ errors, scopes }: Pick<Definition, 'errors' |
     ...platformErrors.insufficient_scope,
     examples: [`The API key lacks the scope ${scope}.`],
   });
-  for (const [code, error] of Object.entries(errors)) {
-    if (table.has(code)) throw new TypeError(`The error code ${code} is the platform's own: choose another`);
+  for (const [code, error] of Object.entries<StoreError>(errors))
     table.set(code, { ...error, appliesTo: 'declaring' });
-  }
   return table;
 }

@@ -1,8 +1,8 @@
 import { TRPCError } from '@trpc/server';
 import { ZodError } from 'zod';
 import { DatabaseOutage } from '../connections/outage.js';
+import type { PlatformErrorCode } from '../definition/definition.js';
 import { ApiError } from '../errors/api-error.js';
-import type { PlatformErrorCode } from '../errors/error-table.js';
 
 /**
  * The error that a client gets for a failure in any layer. An unexpected one is `internal_error`, with its `cause` for the

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { Definition, PlanOf, ScopeOf, WindowOf } from '../definition/definition.js';
+import type { Definition, PlanOf, PlatformErrorCode, ScopeOf, WindowOf } from '../definition/definition.js';
 import { ApiError } from '../errors/api-error.js';
-import type { PlatformErrorCode } from '../errors/error-table.js';
 import { createProcedure } from '../operations/builder.js';
 import type { Resource } from '../operations/resource.js';
 import { createKeySchemas } from './schema.js';

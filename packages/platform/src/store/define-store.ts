@@ -1,6 +1,12 @@
-import type { CodeOf, Definition, PlanOf, ScopeOf, WindowOf } from '../definition/definition.js';
+import type {
+  CodeOf,
+  Definition,
+  PlanOf,
+  PlatformErrorCode,
+  ScopeOf,
+  WindowOf,
+} from '../definition/definition.js';
 import { createStoreError, type ErrorShape } from '../errors/api-error.js';
-import type { PlatformErrorCode } from '../errors/error-table.js';
 import { createProcedure } from '../operations/builder.js';
 import { createRouter, type Resource, type ResourceRouter } from '../operations/resource.js';
 import { createOwnKey } from '../own-key/procedures.js';
