@@ -6,11 +6,11 @@ import type { Definition } from './definition/definition.js';
 import { hasOwnPage, readCurrentClient } from './docs/routes.js';
 import { hasScript, toInstalledCommands } from './errors/installed-commands.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
-import { describeGap, findHistoryGap } from './keys/history.js';
 import { createKeyStore } from './keys/store.js';
-import { checkSchema } from './migrations/grants.js';
 import { addSampleData, type DatabaseSource, openSource } from './migrations/source.js';
+import { checkDatabase } from './monitoring/database-check.js';
 import { buildProbeServer } from './monitoring/probes.js';
+import { checkDefinition } from './operations/definition-check.js';
 import type { Resource } from './operations/resource.js';
 import { checkResources } from './operations/resource-check.js';
 import { type Config, readConfig, toLocalUrl } from './process/config.js';
@@ -46,10 +46,11 @@ export async function run(store: Store): Promise<never> {
   // for as long as the process runs. Everything that they refer to then outlives the collections of new objects.
   setFlagsFromString('--no-allocation-site-pretenuring');
   try {
+    checkDefinition(store.definition);
+    checkResources(store.definition, store.resources);
     const notices = loadEnvironmentFile();
     const shutdown = waitForShutdown();
     const config = readConfig(store.definition.identity, process.env, process, notices);
-    checkResources(store.definition, store.resources);
     const output = await createLogger(store.definition.identity, config);
     const unshared = describeUnsharedLimits(config.redisUrls, process.env) ?? [];
     for (const notice of notices.concat(unshared)) output.log.warn(notice);
@@ -76,12 +77,11 @@ async function openAndServe(
 ): Promise<void> {
   const source = await openSource({ definition: store.definition, config, role: 'service', log: output.log });
   try {
-    const banner = source.isEmbedded ? await seedDevelopment(store, config, source) : '';
-    if (!source.isEmbedded) await checkSchema(store.definition, source.database);
     const { database } = source;
     const { definition, resources } = store;
-    const gap = await findHistoryGap(database);
-    if (gap !== undefined) output.log.warn(toInstalledCommands(definition.root, describeGap(gap)));
+    const warning = await checkDatabase(definition, database);
+    if (warning !== undefined) output.log.warn(warning);
+    const banner = source.isEmbedded ? await seedDevelopment(store, config, source) : '';
     const counters = [output.lostLines];
     // Loaded now, so that no caller waits for it.
     await database.loadPrisma();

@@ -8,11 +8,11 @@ import type { Definition } from './definition/definition.js';
 import { type Authenticator, createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
 import { testPrefix } from './keys/format.js';
-import { describeGap, findHistoryGap } from './keys/history.js';
 import { createKeyStore, type KeyStore } from './keys/store.js';
-import { checkSchema } from './migrations/grants.js';
+import { checkDatabase } from './monitoring/database-check.js';
 import { measureQueries } from './monitoring/query-durations.js';
 import { createRouter, type Resource } from './operations/resource.js';
+import { checkStore } from './operations/resource-check.js';
 import type { Config } from './process/config.js';
 import { deleteExpiredCreates } from './tables/idempotency.js';
 import { BATCH_CHANNEL } from './timing/batch-channel.js';
@@ -137,10 +137,11 @@ function cleanUpRegularly(
 
 /** By the name of their resource. A call that takes too long fails as an outage. */
 function createStores(resources: readonly Resource[], database: Database) {
-  const stores = resources.map(({ name, createStore }) => [
-    name,
-    withOutages(OPERATION_TIMEOUT_MS, createStore(database)),
-  ]);
+  const stores = resources.map(({ name, createStore }) => {
+    const store = createStore(database);
+    checkStore(name, store);
+    return [name, withOutages(OPERATION_TIMEOUT_MS, store)];
+  });
   return Object.fromEntries(stores);
 }
 
@@ -180,10 +181,9 @@ async function checkReadiness(definition: Definition, database: Database): Promi
   const statements = database.checkStatements();
   statements.catch(() => {});
   const reads = { ...database, pool: database.reads.pool };
-  await checkSchema(definition, reads);
-  const gap = await findHistoryGap(reads);
+  const warning = await checkDatabase(definition, reads);
   await statements;
-  return gap && describeGap(gap);
+  return warning;
 }
 
 /** @param at Unix milliseconds */

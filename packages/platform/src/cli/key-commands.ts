@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Definition } from '../definition/definition.js';
 import { toInstalledCommands } from '../errors/installed-commands.js';
+import { checkDatabase } from '../monitoring/database-check.js';
 import { escapeControls } from '../process/terminal-text.js';
 import { changeCommands } from './change-commands.js';
 import {
@@ -12,7 +13,7 @@ import {
   toArgument,
 } from './command.js';
 import { ID } from './key-command.js';
-import { checkKeyTables, createKeyTools } from './key-tools.js';
+import { createKeyTools } from './key-tools.js';
 import type { Printed, Streamed } from './key-view.js';
 import { reportCommands } from './report-commands.js';
 import { printReport } from './report-output.js';
@@ -32,7 +33,11 @@ export function addKeyCommands(program: Command, options: CommandOptions): Comma
     .command('keys')
     .description('issue and manage API keys')
     .version(program.version() ?? '')
-    .showHelpAfterError('(--help shows the options of a command)');
+    .showHelpAfterError('(--help shows the options of a command)')
+    .hook('preAction', async () => {
+      const { checkResources } = await import('../operations/resource-check.js');
+      checkResources(definition, await options.loadResources());
+    });
   addExamples(keys, root, [
     `create --name shop --plan ${planExample(definition, 1)}`,
     'list',
@@ -61,7 +66,7 @@ function addAction(
     const input = readArguments(command, each);
     const { json = false, quiet = false } = command.opts();
     return withDatabase(definition, { command: `keys ${name}` }, async ({ database }, config) => {
-      const warning = await checkKeyTables(definition, database, 'service');
+      const warning = await checkDatabase(definition, database);
       if (warning !== undefined) process.stderr.write(`${warning}\n`);
       const tools = createKeyTools(options, database, config);
       const result = await runNaming(each, tools, input, { json, toName: toArgument });

@@ -1,11 +1,8 @@
 import type { Database } from '../connections/client.js';
 import { withOutages } from '../connections/outage.js';
 import { withStatementTimeout } from '../connections/statement-timeout.js';
-import type { Definition } from '../definition/definition.js';
-import { toInstalledCommands } from '../errors/installed-commands.js';
-import { createKeyHistoryStore, describeGap, findHistoryGap } from '../keys/history.js';
+import { createKeyHistoryStore } from '../keys/history.js';
 import { createKeyStore } from '../keys/store.js';
-import { checkSchema } from '../migrations/grants.js';
 import type { Config } from '../process/config.js';
 import { COMMAND_STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createUsageStore } from '../usage/store.js';
@@ -13,21 +10,6 @@ import type { CommandOptions, KeyTools } from './command.js';
 
 /** How long a command waits for the database, over all its statements. */
 const COMMAND_TIMEOUT_MS = 60_000;
-
-/**
- * Resolves with a warning if the history of keys has a gap.
- *
- * @throws OperatorError when the commands on keys cannot run on the database
- */
-export async function checkKeyTables(
-  definition: Definition,
-  database: Parameters<typeof findHistoryGap>[0] & Parameters<typeof checkSchema>[1],
-  grants: 'service' | 'keys',
-): Promise<string | undefined> {
-  await checkSchema(definition, database, grants);
-  const gap = await findHistoryGap(database);
-  return gap && toInstalledCommands(definition.root, describeGap(gap));
-}
 
 /** @param applicationName as which PostgreSQL and the history of keys show the caller. Default: that of the connection */
 export function createKeyTools(

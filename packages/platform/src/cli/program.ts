@@ -5,6 +5,7 @@ import { toInstalledCommands } from '../errors/installed-commands.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { checkSchema } from '../migrations/grants.js';
 import { addSampleData } from '../migrations/source.js';
+import { checkDefinition } from '../operations/definition-check.js';
 import { readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
 import { exitWithError } from '../process/exit.js';
@@ -47,6 +48,7 @@ export async function runCommand(options: CommandOptions): Promise<void> {
   });
   process.stderr.on('error', () => {});
   try {
+    checkDefinition(options.definition);
     for (const notice of loadEnvironmentFile()) process.stderr.write(`${notice}\n`);
     await createProgram(options).parseAsync();
     // The callback comes after the error of an earlier write.

@@ -2,13 +2,14 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Command } from 'commander';
 import { OperatorError } from '../errors/operator-error.js';
+import { checkDatabase } from '../monitoring/database-check.js';
 import { readConfig, toLocalUrl } from '../process/config.js';
 import { DRAIN_TIMEOUT_MS, FORCE_EXIT_MS, waitForShutdown } from '../process/shutdown.js';
 import { parseNumber } from './arguments.js';
 import { describeCaller } from './caller.js';
 import type { CommandOptions } from './command.js';
 import { addExamples } from './key-commands.js';
-import { checkKeyTables, createKeyTools } from './key-tools.js';
+import { createKeyTools } from './key-tools.js';
 import { createTokenCheck, type Operator } from './operator-tokens.js';
 import { withDatabase } from './with-database.js';
 
@@ -40,7 +41,7 @@ async function serveKeys(options: CommandOptions, address: Address): Promise<voi
   const { createLogger } = await import('../process/logger.js');
   const { log } = await createLogger(identity, readConfig(identity, process.env));
   await withDatabase(definition, { command: SERVE, log }, async ({ database }, config) => {
-    const warning = await checkKeyTables(definition, database, 'keys');
+    const warning = await checkDatabase(definition, database, 'keys');
     if (warning !== undefined) log.warn(warning);
     const { createCachedCheck } = await import('../monitoring/probes.js');
     const { createKeyServer } = await import('./key-server.js');
@@ -53,7 +54,7 @@ async function serveKeys(options: CommandOptions, address: Address): Promise<voi
         return createKeyTools(options, database, config, caller);
       },
       findOperator,
-      checkReadiness: createCachedCheck(() => checkKeyTables(definition, reads, 'keys')),
+      checkReadiness: createCachedCheck(() => checkDatabase(definition, reads, 'keys')),
       log,
     });
     await listen(server, address);

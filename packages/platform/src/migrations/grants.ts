@@ -3,6 +3,7 @@ import { toDatabaseError } from '../connections/outage.js';
 import { schemaOf } from '../connections/schema-name.js';
 import type { Definition, Identity } from '../definition/definition.js';
 import { OperatorError } from '../errors/operator-error.js';
+import { checkSoldInDatabase } from './definition-gap.js';
 import { checkMigrations, MIGRATIONS_TABLE, type MigratedSchema } from './migrations.js';
 
 type Grants = Identity['grants'];
@@ -164,13 +165,15 @@ const FIND_MISSING = `
 /**
  * Rejects when the service cannot run on a database: the one answer of the start, of readiness and of the commands.
  *
- * @throws OperatorError when the schema is behind (see checkMigrations), or the role lacks a grant or sees no rows
+ * @throws OperatorError when the schema is behind (see checkMigrations), lacks a plan or a scope of the definition, or the role
+ * lacks a grant or sees no rows
  */
 export async function checkSchema(
-  { root, identity }: Pick<Definition, 'root' | 'identity'>,
+  definition: Definition,
   database: MigratedSchema,
   kind: keyof typeof OPTIONS = 'service',
 ): Promise<void> {
+  const { root, identity } = definition;
   const grants = listGrants(identity.grants)[kind];
   // It would hide the migrations, too.
   await checkRowSecurity(database.pool, database.schema, Object.keys(grants)).catch((error: unknown) => {
@@ -181,11 +184,13 @@ export async function checkSchema(
     privileges.map((privilege) => [table, privilege] as const),
   );
   const [tables, privileges] = [needed.map(([table]) => table), needed.map(([, privilege]) => privilege)];
-  const { rows } = await database.pool
+  const found = database.pool
     .query<{ missing: string | null }>(FIND_MISSING, [database.schema, tables, privileges])
     .catch((error: unknown) => {
       throw toDatabaseError(error);
     });
+  // At the same time, because readiness has little time on a busy machine.
+  const [{ rows }] = await Promise.all([found, checkSoldInDatabase(definition, database)]);
   const missing = rows[0]?.missing;
   if (missing == null) return;
   throw new OperatorError(

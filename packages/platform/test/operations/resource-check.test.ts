@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { definition, list, resources } from '#operations-under-test';
 import { createProcedure, type OperationMeta } from '../../src/operations/builder.js';
-import { checkResources } from '../../src/operations/resource-check.js';
+import { checkResources, checkStore } from '../../src/operations/resource-check.js';
 
 /** A resource with one operation. */
 const resourceWith = (more: Partial<OperationMeta>) => ({
@@ -51,3 +51,56 @@ test.each([
 ])('an operation with %j, which the definition does not allow, ends the start', (meta, message) => {
   expect(() => checkResources(definition, [...resources, resourceWith(meta)])).toThrow(message);
 });
+
+test.each(['limits', 'now', 'rehearsal', '__proto__', 'constructor', 'two words', ''])(
+  'a resource that handlers could not find in ctx ends the start: "%s"',
+  (name) => {
+    const resource = { ...resourceWith({}), name };
+    expect(() => checkResources(definition, [...resources, resource])).toThrow(
+      /: a resource is named "?[^,]*"?, but /,
+    );
+  },
+);
+
+test.each(['then', 'call', 'two words', 'list-all', 'List', 'a/b', 'toString', 'x'.repeat(65)])(
+  'an operation whose name cannot be one ends the start: "%s"',
+  (name) => {
+    const { doX, ...resource } = { ...resourceWith({}), doX: resourceWith({}).procedures.doX };
+    const named = { ...resource, procedures: { [name]: doX } };
+    expect(() => checkResources(definition, [...resources, named])).toThrow(
+      `an operation is named "${name}", but `,
+    );
+  },
+);
+
+test('an error that tRPC does not have, and a code that nobody has, end the start', () => {
+  const [code = '', error] = Object.entries(definition.errors)[0] ?? [];
+  const errors = {
+    ...definition.errors,
+    [code]: { ...error, trpcCode: 'ODD' },
+  } as unknown as typeof definition.errors;
+  expect(() => checkResources({ ...definition, errors }, resources)).toThrow(
+    `errors.${code}.trpcCode is ODD, which tRPC does not have`,
+  );
+  expect(() => checkResources(definition, [...resources, resourceWith({ errors: ['no_code'] })])).toThrow(
+    'the errors of doX have no_code, which is no code',
+  );
+});
+
+class Shelf {
+  read() {}
+}
+
+test.each([
+  [new Shelf(), 'it is something else'],
+  [null, 'it is something else'],
+  [() => {}, 'it is something else'],
+  [{ read() {}, shelves: { read() {} } }, 'its member shelves is something else'],
+])(
+  'a store that is no flat object of functions is refused by the name of its resource: %o',
+  (store, what) => {
+    expect(() => checkStore('shelves', store)).toThrow(
+      `The store of the resource shelves must be a flat object of functions, but ${what}`,
+    );
+  },
+);
