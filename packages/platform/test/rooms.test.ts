@@ -153,6 +153,16 @@ test('nothing in the platform says what the store is called or serves', () => {
   }
 });
 
+/** What may be kept, by file: scripts of package.json by the folder of a store, and the pause of a busy process */
+const KEPT = ['admission/charge.ts', 'errors/installed-commands.ts'];
+
+test('no module of the platform keeps a definition: two stores run in one process', () => {
+  const mutable =
+    /^(?:export )?(?:let |var |const \w+(?:: [^=]+)? = new (?:Map|Set|WeakMap|WeakSet)(?:<.*>)?\(\))/m;
+  const keeping = listSources(PLATFORM).filter((path) => mutable.test(readFileSync(path, 'utf8')));
+  expect(keeping.map((path) => path.slice(PLATFORM.length + 1))).toEqual(KEPT);
+});
+
 test('the tests of the platform import nothing of the repository around it, but what the tests of its libraries share', () => {
   const outside = listSources('packages/platform/test').flatMap((path) =>
     listTargets(path)

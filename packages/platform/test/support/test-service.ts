@@ -140,7 +140,7 @@ export function useService(options: TestServiceOptions = {}): { service: TestSer
 }
 
 /** Waits for connections as long as opening them takes too long. Any other failure is the test's own. */
-async function untilConnected(database: Database): Promise<void> {
+export async function untilConnected(database: Pick<Database, 'connect'>): Promise<void> {
   const connect = () =>
     database.connect().then(
       () => true,
