@@ -7,8 +7,20 @@ import { traceStatement } from './statement-pool.js';
 
 type Observe = NonNullable<ConnectionOptions['observe']>;
 
-/** @template Client the store's client, which Prisma has generated */
-export type Database<Client = AnyPrisma> = Readonly<ReturnType<typeof openDatabase<Client>>>;
+/**
+ * The connections of a process, and Prisma's client.
+ *
+ * @template Client the store's client, which Prisma has generated
+ */
+export interface Database<Client = AnyPrisma> extends Connections {
+  /**
+   * Prisma's client. The first call loads it, which takes 0.2 s and 39 MB. The service does so before it listens; commands
+   * do not.
+   */
+  readonly loadPrisma: () => Promise<Client>;
+  /** From now on, calls the function with the duration of each query and the name of its statement, or `prisma`. */
+  observeQueries(observeQuery: Observe): void;
+}
 
 /** What the database needs of the definition of a store */
 interface OfStore<Client> {
@@ -22,25 +34,20 @@ export function openDatabase<Client>(
   onIdleError: (error: Error) => void,
   { loadPrisma, identity }: OfStore<Client>,
   options: Omit<ConnectionOptions, 'observe' | 'name'> = {},
-) {
+): Database<Client> {
   let observer: Observe | undefined;
   const observe: Observe = (seconds, statement) => observer?.(seconds, statement);
   const connections = openConnections(url, onIdleError, { ...options, name: identity.name, observe });
   let prisma: GeneratedClient | undefined;
   return {
     ...connections,
-    /**
-     * Prisma's client. The first call loads it, which takes 0.2 s and 39 MB. The service does so before it listens; commands
-     * do not.
-     */
     loadPrisma: loadOnce(async (): Promise<Client> => {
       // The types that Prisma generates say nothing that all stores have in common.
       const { PrismaClient } = (await loadPrisma()) as unknown as { readonly PrismaClient: GeneratedClass };
       prisma = await openPrisma(PrismaClient, connections, observe);
       return prisma as Client;
     }),
-    /** From now on, calls the function with the duration of each query and the name of its statement, or `prisma`. */
-    observeQueries(observeQuery: Observe): void {
+    observeQueries(observeQuery) {
       observer = observeQuery;
     },
     async close() {

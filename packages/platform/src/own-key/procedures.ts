@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Database } from '../connections/client.js';
 import type { Definition, PlanOf, PlatformErrorCode, ScopeOf, WindowOf } from '../definition/definition.js';
 import { ApiError } from '../errors/api-error.js';
 import { createProcedure } from '../operations/builder.js';
@@ -94,7 +95,7 @@ export function createOwnKey<const Of extends Definition>(definition: Of) {
   return {
     name: 'key',
     description: 'Your API key',
-    createStore: createCallerKeyStore,
+    createStore: (database: Database): CallerKeyStore => createCallerKeyStore(database),
     procedures: { getKey, revokeKey },
   } satisfies Resource<CallerKeyStore>;
 }
