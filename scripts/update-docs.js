@@ -28,9 +28,6 @@ const { definition } = await import('../dist/definition/definition.js');
 const { toPlanTable } = await import('../packages/platform/dist/contract/plans.js');
 const { createErrorTable } = await import('../packages/platform/dist/errors/error-table.js');
 const contract = {
-  PLAN_NAMES: Object.keys(definition.plans),
-  SCOPES: definition.scopes,
-  toPlanTable: () => toPlanTable(definition),
   ...(await import('../packages/platform/dist/contract/protocol.js')),
   errorTable: Object.fromEntries(createErrorTable(definition)),
   operations: listOperations(appRouter),
@@ -38,7 +35,7 @@ const contract = {
 const document = JSON.parse(formatted);
 const texts = {
   [DOCUMENT]: formatted,
-  ...deriveDocs(document, contract),
+  ...deriveDocs(document, definition, toPlanTable(definition)),
   ...deriveClient(document, contract),
   ...deriveMetadata(),
 };

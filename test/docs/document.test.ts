@@ -10,7 +10,6 @@ import { deprecated } from '../../packages/platform/test/support/deprecated.js';
 import { errorTable } from '../../packages/platform/test/support/error-table.js';
 import { createChecker, SERVERS } from '../../packages/platform/test/support/openapi-checker.js';
 import { PUBLIC_URL, STAGING_URL, startService } from '../../packages/platform/test/support/test-service.js';
-import { PLANS } from '../../src/definition/plans.js';
 import { SCOPES } from '../../src/definition/scopes.js';
 import { ownKey } from '../../src/store.js';
 
@@ -27,11 +26,7 @@ test('every document and manifest says what the code and package.json say', asyn
   const { deriveDocs } = await import(pathToFileURL('scripts/derived-docs.js').href);
   const { deriveMetadata } = await import(pathToFileURL('scripts/derived-metadata.js').href);
   const texts: Record<string, string> = {
-    ...deriveDocs(document, {
-      PLAN_NAMES: Object.keys(PLANS),
-      toPlanTable: () => toPlanTable(definition),
-      SCOPES,
-    }),
+    ...deriveDocs(document, definition, toPlanTable(definition)),
     ...deriveMetadata(),
   };
   const outdated = [];

@@ -212,7 +212,7 @@ await service.database.pool.query(
   "INSERT INTO insert_turns VALUES ('toys'), ('boxes') ON CONFLICT DO NOTHING",
 );
 await service.database.pool.query("CREATE UNIQUE INDEX ON toys (name) WHERE name = 'Teddy'");
-// packages/definition/src/identity.ts has this for the tables of the store.
+// The `grants` of the store's identity have this for its tables.
 await service.database.pool.query(
   `GRANT SELECT, INSERT, UPDATE, DELETE ON toys, boxes TO ${inject('serviceRole').name}`,
 );
