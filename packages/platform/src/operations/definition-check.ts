@@ -21,7 +21,7 @@ const wholeNumber = (min: number, max: number) =>
   );
 
 const limit = wholeNumber(1, MAX_LIMIT);
-const sentence = matching(/\S/, 'must be a text');
+const text = matching(/\S/, 'must be a text');
 const object = { error: 'must be an object' };
 const list = { error: 'must be a list' };
 
@@ -35,13 +35,14 @@ const schema = z.object(
     identity: z.object(
       {
         name: matching(/^[a-z][a-z\d]*(?:-[a-z\d]+)*$/, 'must be lower case with hyphens'),
-        title: sentence,
-        description: sentence,
+        title: text,
+        description: text,
         interfaceVersion: matching(/^\d+\.\d+\.\d+$/, 'must be a version such as 1.0.0'),
-        license: z.object({ name: sentence, url: z.url('must be a URL') }, object).optional(),
+        license: z.object({ name: text, url: z.url('must be a URL') }, object).optional(),
         keyPrefix: matching(
-          /^[a-z][a-z\d]{0,4}_$/,
-          'must be one to five lower-case letters or digits and an underscore, such as as_',
+          // The stored first characters of a key have to tell it from others.
+          /^[a-z][a-z\d_]{0,4}_$/,
+          'must be lower case with an underscore at its end, and at most six characters',
         ),
         metricsPrefix: matching(/^[a-z][a-z\d_]*_$/, 'must be lower case with an underscore at its end'),
         embedded: z.object(
@@ -51,7 +52,7 @@ const schema = z.object(
           },
           object,
         ),
-        mainTable: sentence,
+        mainTable: text,
         grants: z.record(
           z.string(),
           z.array(
@@ -61,32 +62,33 @@ const schema = z.object(
           object,
         ),
         mainPath: matching(/^\//, 'must begin with a slash'),
-        mainOperation: sentence,
+        mainOperation: text,
       },
       object,
     ),
     windows: z
-      .array(z.object({ name: sentence, lengthMs: wholeNumber(1, MAX_LIMIT), field: sentence }, object), list)
+      .array(z.object({ name: text, lengthMs: wholeNumber(1, MAX_LIMIT), field: text }, object), list)
       .min(1, 'must have the minute'),
     plans: z.record(
       z.string(),
       z.object({ perMinute: limit }, object).catchall(limit.optional()).optional(),
       object,
     ),
-    fallbackPlan: sentence,
-    developmentPlan: sentence,
+    fallbackPlan: text,
+    developmentPlan: text,
     scopes: z
       .array(
         matching(
-          /^(?!any$)[\w:.-]+$/,
-          'must be letters, digits, colons, dots and hyphens, and not the word any',
+          // RFC 6749, appendix A.4, without the comma that separates scopes on the command line
+          /^(?!any$)[!#-+\--[\]-~]+$/,
+          'must be visible ASCII without commas, quotes and backslashes, and not the word any',
         ),
         list,
       )
       .min(1, 'must have at least one scope'),
     errors: z.record(
       z.string(),
-      z.object({ status: wholeNumber(400, 599), message: sentence, description: sentence }, object),
+      z.object({ status: wholeNumber(400, 599), message: text, description: text }, object),
       object,
     ),
     loadPrisma: rule((value) => typeof value === 'function', 'must be a function'),

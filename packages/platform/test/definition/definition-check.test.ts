@@ -28,7 +28,7 @@ const WRONG: readonly (readonly [members: object, message: string])[] = [
   [named({ license: 'MIT' }), 'identity.license must be an object, and is "MIT"'],
   [
     named({ keyPrefix: 'PS-' }),
-    'identity.keyPrefix must be one to five lower-case letters or digits and an underscore',
+    'identity.keyPrefix must be lower case with an underscore at its end, and at most six characters',
   ],
   [
     named({ metricsPrefix: 'parcels' }),
@@ -64,7 +64,11 @@ const WRONG: readonly (readonly [members: object, message: string])[] = [
   [{ fallbackPlan: 'constructor' }, 'fallbackPlan must be a plan with limits, and is "constructor"'],
   [{ developmentPlan: 'gold' }, 'developmentPlan must be a plan with limits, and is "gold"'],
   [{ scopes: [] }, 'scopes must have at least one scope'],
-  [{ scopes: ['any'] }, 'scopes.0 must be letters, digits, colons, dots and hyphens, and not the word any'],
+  [{ scopes: ['parcels, read'] }, 'scopes.0 must be visible ASCII without commas'],
+  [
+    { scopes: ['any'] },
+    'scopes.0 must be visible ASCII without commas, quotes and backslashes, and not the word any',
+  ],
   [{ errors: { not_found: error } }, "errors must have codes of their own: not_found is the platform's"],
   [
     { errors: { 'no-way': error } },
