@@ -5,14 +5,14 @@ import type { ApiKey, ListedKey } from '../keys/api-key.js';
 import { MAX_BAN_SECONDS } from '../keys/bans.js';
 import * as parse from './arguments.js';
 import { defineCommand, type KeyCommand, type KeyTools } from './command.js';
-import { createCommand } from './create-command.js';
+import { createCreateCommand } from './create-command.js';
 import { expectFound, findKey, ID, ONE_KEY, selecting, selectKeys, usableId } from './key-command.js';
 import * as view from './key-view.js';
 import { fitsPlan, planError, planExample, planMembers, scopes } from './store-arguments.js';
 
 /** The commands that change keys, or issue one. */
-export const changeCommands = (definition: Definition): readonly KeyCommand[] => [
-  createCommand(definition),
+export const createChangeCommands = (definition: Definition): readonly KeyCommand[] => [
+  createCreateCommand(definition),
   defineCommand({
     name: 'rotate',
     description: 'replace a key: the new one is shown only this once',

@@ -6,7 +6,7 @@ import { defineCommand } from './command.js';
 import * as view from './key-view.js';
 import { customPlans, fitsPlan, planError, planExample, planMembers, scopes } from './store-arguments.js';
 
-export const createCommand = (definition: Definition) =>
+export const createCreateCommand = (definition: Definition) =>
   defineCommand({
     name: 'create',
     description: 'issue a key, which is shown only this once',

@@ -3,7 +3,7 @@ import type { Definition } from '../definition/definition.js';
 import { toInstalledCommands } from '../errors/installed-commands.js';
 import { checkDatabase } from '../monitoring/database-check.js';
 import { escapeControls } from '../process/terminal-text.js';
-import { changeCommands } from './change-commands.js';
+import { createChangeCommands } from './change-commands.js';
 import {
   addKeyCommand,
   type CommandOptions,
@@ -15,14 +15,14 @@ import {
 import { ID } from './key-command.js';
 import { createKeyTools } from './key-tools.js';
 import type { Printed, Streamed } from './key-view.js';
-import { reportCommands } from './report-commands.js';
+import { createReportCommands } from './report-commands.js';
 import { printReport } from './report-output.js';
 import { planExample } from './store-arguments.js';
 import { withDatabase } from './with-database.js';
 
-export const keyCommands = (definition: Definition): readonly KeyCommand[] => [
-  ...reportCommands(definition),
-  ...changeCommands(definition),
+export const createKeyCommands = (definition: Definition): readonly KeyCommand[] => [
+  ...createReportCommands(definition),
+  ...createChangeCommands(definition),
 ];
 
 /** The commands that issue and manage keys. Invalid arguments are reported before anything is opened. */
@@ -44,9 +44,9 @@ export function addKeyCommands(program: Command, options: CommandOptions): Comma
     `show ${ID}`,
     `revoke ${ID}`,
   ]);
-  for (const each of reportCommands(definition))
+  for (const each of createReportCommands(definition))
     addAction(addKeyCommand(keys, each), each, options, printReport);
-  for (const each of changeCommands(definition))
+  for (const each of createChangeCommands(definition))
     addAction(addKeyCommand(keys, each), each, options, async (parts) => {
       // Output that nobody has read is an error, because a key would be lost.
       for await (const part of parts) process.stdout.write(part);

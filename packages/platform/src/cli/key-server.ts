@@ -10,7 +10,7 @@ import { toInstalledCommands } from '../errors/installed-commands.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { LIVE_PATH, METRICS_PATH, PROBE_PATHS } from '../monitoring/probes.js';
 import { type KeyCommand, type KeyTools, runWithJson } from './command.js';
-import { keyCommands, toParts } from './key-commands.js';
+import { createKeyCommands, toParts } from './key-commands.js';
 import type { Operator } from './operator-tokens.js';
 
 const TIMEOUTS = {
@@ -72,7 +72,7 @@ class Refusal extends Error {
  */
 export function createKeyServer(options: KeyServerOptions): Server {
   const { definition } = options;
-  const commands = new Map(keyCommands(definition).map((command) => [`/${command.name}`, command]));
+  const commands = new Map(createKeyCommands(definition).map((command) => [`/${command.name}`, command]));
   const server = createServer(TIMEOUTS, async (request, response) => {
     const startedAt = performance.now();
     // Afterwards the socket may be closed.

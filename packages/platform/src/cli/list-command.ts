@@ -12,7 +12,7 @@ import { plan, planExample } from './store-arguments.js';
 /** About 10 MB. For each page, PostgreSQL reads all keys. */
 const PAGE_KEYS = 10_000;
 
-export const listCommand = (definition: Definition) =>
+export const createListCommand = (definition: Definition) =>
   defineCommand({
     name: 'list',
     description: 'show all keys, or those that match all given options',

@@ -6,14 +6,14 @@ import { defineCommand, type KeyCommand } from './command.js';
 import { HISTORY } from './history-command.js';
 import { findKey, ID, oneKeyOrHint } from './key-command.js';
 import { printKey } from './key-view.js';
-import { listCommand } from './list-command.js';
+import { createListCommand } from './list-command.js';
 import { formatSparkline, toDayCounts } from './sparkline.js';
 import { hintExample } from './store-arguments.js';
 import { printUsage, printUsageOfKeys, USAGE_INPUT } from './usage-command.js';
 
 /** The commands that change no key. */
-export const reportCommands = (definition: Definition): readonly KeyCommand[] => [
-  listCommand(definition),
+export const createReportCommands = (definition: Definition): readonly KeyCommand[] => [
+  createListCommand(definition),
   defineCommand({
     name: 'show',
     description: 'show one key, when and how much it was used, and how long its next ban would last',

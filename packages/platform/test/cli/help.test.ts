@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { definition, list } from '#operations-under-test';
-import { keyCommands } from '../../src/cli/key-commands.js';
+import { createKeyCommands } from '../../src/cli/key-commands.js';
 import { KEY_STATES } from '../../src/keys/statements.js';
 import { runInProcess } from '../support/command.js';
 
@@ -14,7 +14,7 @@ test.each([[[]], [['keys']]])('%j --version prints the version of the package', 
   expect(await print(...args, '--version')).toEqual({ code: 0, output: `${version}\n` });
 });
 
-test.each(keyCommands(definition).map(({ name }) => name))(
+test.each(createKeyCommands(definition).map(({ name }) => name))(
   'keys %s --help has an example that can be copied',
   async (command) => {
     const { code, output } = await print('keys', command, '--help');

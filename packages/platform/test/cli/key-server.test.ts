@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { definition } from '#operations-under-test';
-import { keyCommands } from '../../src/cli/key-commands.js';
+import { createKeyCommands } from '../../src/cli/key-commands.js';
 import { BODY_LIMIT_BYTES } from '../../src/contract/bounds.js';
 import { execute } from '../support/execute.js';
 import { type KeyServer, send, startKeyServer, TOKEN } from '../support/key-server.js';
@@ -271,7 +271,7 @@ describe('what is no request of the operator', () => {
 test('whatever JSON a command is sent, it does it or says what is wrong: never a 500', async () => {
   const names = [
     ...new Set(
-      keyCommands(definition).flatMap(({ examples }) => examples.join(' ').match(/--[a-z-]+/g) ?? []),
+      createKeyCommands(definition).flatMap(({ examples }) => examples.join(' ').match(/--[a-z-]+/g) ?? []),
     ),
   ];
   const members = names.map((name) =>
@@ -300,7 +300,7 @@ test('whatever JSON a command is sent, it does it or says what is wrong: never a
     fc.jsonValue(),
   );
   await fc.assert(
-    fc.asyncProperty(fc.constantFrom(...keyCommands(definition)), body, async ({ name }, sent) => {
+    fc.asyncProperty(fc.constantFrom(...createKeyCommands(definition)), body, async ({ name }, sent) => {
       const { status } = await keys(name, JSON.stringify(sent));
       expect([200, 400, 404, 409]).toContain(status);
     }),
