@@ -12,7 +12,6 @@ COPY .npmrc package.json package-lock.json ./
 COPY packages/batch-loader/package.json packages/batch-loader/
 COPY packages/client/package.json packages/client/
 COPY packages/compatibility/package.json packages/compatibility/
-COPY packages/definition/package.json packages/definition/
 COPY packages/embedded-postgres/package.json packages/embedded-postgres/
 COPY packages/http-server/package.json packages/http-server/
 COPY packages/limits/package.json packages/limits/

@@ -53,7 +53,7 @@ function start() {
   // The sampler, the limits and the exporter read the variables of the specification (OTEL_TRACES_SAMPLER and so on).
   const provider = new BasicTracerProvider({
     resource: defaultResource()
-      .merge(resourceFromAttributes({ 'service.name': 'animal-store', 'service.version': readVersion() }))
+      .merge(resourceFromAttributes(describeService()))
       .merge(detectResources({ detectors: [envDetector] })),
     spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
   });
@@ -79,12 +79,14 @@ function nameUnknownValues() {
   }
 }
 
-/** Of the program that is run, dist/main.js: this file may be anywhere. */
-function readVersion() {
+/** By the package.json of the program that is run, dist/main.js: this file may be anywhere. */
+function describeService() {
   try {
-    return JSON.parse(readFileSync(join(dirname(process.argv[1]), '../package.json'), 'utf8')).version;
+    const manifest = readFileSync(join(dirname(process.argv[1]), '../package.json'), 'utf8');
+    const { name, version } = JSON.parse(manifest);
+    return { 'service.name': name, 'service.version': version };
   } catch {
-    return undefined;
+    return {};
   }
 }
 

@@ -3,6 +3,7 @@ import { openConnections } from '../packages/platform/src/connections/connection
 import type { FoundKey } from '../packages/platform/src/keys/api-key.js';
 import { MAX_CHECKED_AT_ONCE } from '../packages/platform/src/keys/known-keys.js';
 import { createKeyStore } from '../packages/platform/src/keys/store.js';
+import { definition } from '../src/definition/definition.js';
 import { THIS_CHECKOUT } from './checkout.js';
 import { readNumber, readNumbers } from './option-values.js';
 import { startPostgres, withClient } from './postgres.js';
@@ -34,7 +35,7 @@ export async function benchKeys(args: string[]): Promise<void> {
     return client.query<{ hash: Buffer }>('SELECT hash FROM api_keys ORDER BY random()');
   });
   const connections = openConnections(url, () => {});
-  const store = createKeyStore(connections, 'as_test_');
+  const store = createKeyStore(connections, 'as_test_', definition.scopes);
   const inBatches = async <Item>(
     items: readonly Item[],
     size: number,

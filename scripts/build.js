@@ -27,16 +27,14 @@ const TO_STDERR = { stdio: ['ignore', 2, 2] };
 /** npm writes this file whenever it changes an installed package. */
 const INSTALLED = 'node_modules/.package-lock.json';
 /** This repository's packages that the service imports. Copies are in dist/, so a deployment needs nothing of packages/. */
-const LIBRARIES = ['batch-loader', 'definition', 'http-server', 'limits', 'platform'].map(
-  (name) => `packages/${name}`,
-);
+const LIBRARIES = ['batch-loader', 'http-server', 'limits', 'platform'].map((name) => `packages/${name}`);
 /** The folders that tsc compiles; each has a src/, a dist/ and a tsconfig.json. */
 const PROJECTS = ['.', 'packages/embedded-postgres', ...LIBRARIES];
 /** An empty file whose time of modification is when the last successful compilation started. */
 const COMPILED = 'dist/.compiled';
 const PAGE_SOURCE = 'packages/reference-page/src';
 const GUIDES = 'docs/guides';
-const IDENTITY_SOURCE = 'packages/definition/src/identity.ts';
+const IDENTITY_SOURCE = 'src/definition/identity.ts';
 const DOCUMENT = 'docs/openapi.json';
 const PAGE_OUTPUT = 'dist/reference-page';
 /** How the guides find out where /client.tgz leads */
@@ -55,7 +53,7 @@ if (existsSync('node_modules/typescript-native')) {
 }
 
 function generateClient() {
-  const client = 'packages/definition/src/generated/client.ts';
+  const client = 'src/generated/client.ts';
   if (!isUpToDate(client, ['prisma/schema.prisma', 'prisma/platform.prisma', INSTALLED]))
     runTool('prisma', ['generate'], TO_STDERR);
 }
@@ -117,7 +115,7 @@ async function writeReferencePage() {
   const [{ prepareGuides }, { prepareStart, renderChangelog, renderPage }, { IDENTITY }] = await Promise.all([
     import('./guides.js'),
     import('./reference-page.js'),
-    import('../packages/definition/dist/identity.js'),
+    import('../dist/definition/identity.js'),
   ]);
 
   const plugin = dirname(createRequire(import.meta.url).resolve('@scalar/fastify-api-reference'));

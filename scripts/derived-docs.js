@@ -10,17 +10,17 @@ const FAILURES = 'packages/platform/test/connections/failures.json';
  * Every document that repeats facts of the code: its path, and its text with up-to-date facts.
  *
  * @param {object} document the OpenAPI document
- * @param {{ PLAN_NAMES: readonly string[], toPlanTable: () => string, SCOPES: readonly string[] }} contract
+ * @param {{ plans: object, scopes: readonly string[] }} definition what the store sells and allows
+ * @param {string} planTable its plans as a table
  * @returns {Record<string, string>}
  */
-export function deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }) {
+export function deriveDocs(document, definition, planTable) {
   const operations = locateOperations(document);
-  const scopes = toScopeTable(operations, SCOPES);
-  const plans = toPlanTable();
+  const scopes = toScopeTable(operations, definition.scopes);
   const tables = {
     [README]: [toOperationTable(operations)],
     'docs/guides/01-keys.md': [scopes],
-    'docs/guides/04-rate-limits.md': [plans],
+    'docs/guides/04-rate-limits.md': [planTable],
     'docs/guides/compatibility.md': [toStabilityTable(operations)],
     [OPERATIONS]: [toFailureTable(JSON.parse(readFileSync(FAILURES, 'utf8')))],
   };
@@ -29,7 +29,7 @@ export function deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }) {
   );
   const speed = readSpeed(readFileSync(RESULTS, 'utf8'));
   texts[README] = replaceSpeed(texts[README], speed);
-  texts[OPERATIONS] = replaceSynopsis(texts[OPERATIONS], PLAN_NAMES);
+  texts[OPERATIONS] = replaceSynopsis(texts[OPERATIONS], Object.keys(definition.plans));
   return { ...texts, [SPEED]: drawSpeed(speed) };
 }
 

@@ -20,24 +20,15 @@ function build() {
   rmSync(DIST, { recursive: true, force: true });
   compile();
   cpSync('dist/node_modules/@animal-store', COPIES, { recursive: true });
-  copyDefinition();
   run(process.execPath, [join(DIST, 'cli.js'), 'platform'], QUIET);
   runTool('prisma', ['generate', '--config', join(STORE, 'prisma.config.ts')], QUIET);
   compile();
-  copyDefinition();
   writeFileSync(BUILT, '');
 }
 
 /** Without checking types, which npm run check does. */
 function compile() {
   runTool('typescript-native', ['--project', STORE, '--noCheck'], QUIET);
-}
-
-/** The package under its name, with the exports of the animals' definition. */
-function copyDefinition() {
-  const target = join(COPIES, 'definition/dist');
-  rmSync(target, { recursive: true });
-  cpSync(join(DIST, 'definition'), target, { recursive: true });
 }
 
 function listFiles(folder) {

@@ -24,18 +24,18 @@ const formatted = String(runCheckingTool('@biomejs/biome', format, { stdio, inpu
 
 const { appRouter } = await import('../dist/router.js');
 const { listOperations } = await import('../packages/platform/dist/operations/list-operations.js');
+const { definition } = await import('../dist/definition/definition.js');
+const { toPlanTable } = await import('../packages/platform/dist/contract/plans.js');
+const { createErrorTable } = await import('../packages/platform/dist/errors/error-table.js');
 const contract = {
-  ...(await import('../packages/definition/dist/plans.js')),
-  ...(await import('../packages/platform/dist/contract/plans.js')),
   ...(await import('../packages/platform/dist/contract/protocol.js')),
-  ...(await import('../packages/definition/dist/scopes.js')),
-  ...(await import('../packages/platform/dist/errors/error-table.js')),
+  errorTable: Object.fromEntries(createErrorTable(definition)),
   operations: listOperations(appRouter),
 };
 const document = JSON.parse(formatted);
 const texts = {
   [DOCUMENT]: formatted,
-  ...deriveDocs(document, contract),
+  ...deriveDocs(document, definition, toPlanTable(definition)),
   ...deriveClient(document, contract),
   ...deriveMetadata(),
 };

@@ -1,8 +1,7 @@
-import { createRouter } from '@animal-store/platform/operations';
-import { ownKey } from '@animal-store/platform/own-key';
 import { categories } from './categories/procedures.js';
 import { orders } from './orders/procedures.js';
 import { pets } from './pets/procedures.js';
+import { createRouter, ownKey } from './store.js';
 
 /**
  * Every resource of the service. Routes, stores, usage counts and the OpenAPI document are made of this list. `ownKey`

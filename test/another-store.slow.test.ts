@@ -131,6 +131,59 @@ test('it starts, serves three protocols to a key that its command makes, and ref
   await stop(service);
 });
 
+/** A program of a front-end, whose comments say what must not compile. */
+const FRONT_END = `
+  import { createTRPCClient, httpLink, TRPCClientError } from '@trpc/client';
+  import type { AppRouter } from 'boatyard';
+  const client = createTRPCClient<AppRouter>({ links: [httpLink({ url: 'http://127.0.0.1:3000/trpc' })] });
+  try {
+    const boats = await client.listBoats.query({ status: 'for_sale' });
+    const names: string[] = boats.map(({ name }) => name);
+    // @ts-expect-error no boat has this member
+    boats.map(({ colour }) => colour);
+    // @ts-expect-error no boat has this status
+    await client.listBoats.query({ status: 'sunk' });
+    const { plan }: { plan: 'trial' | 'standard' | 'custom' } = await client.getKey.query();
+    console.log(names, plan);
+  } catch (error) {
+    const { data } = error as TRPCClientError<AppRouter>;
+    if (data?.error.code === 'boat_sold' || data?.error.code === 'not_found') console.log(data.error.message);
+    // @ts-expect-error no operation has this code
+    if (data?.error.code === 'boat_sunk') console.log(data.error.message);
+  }`;
+
+test('its declarations are packed, and give a front-end in another repository the types of its operations', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const packed = join(folder, 'packed');
+  npm(store, 'run', '--silent', 'build');
+  await cp(join(store, 'dist'), join(packed, 'dist'), { recursive: true });
+  // As in a store whose packages come from a registry
+  await cp(join(EXAMPLE, 'package.json'), join(packed, 'package.json'));
+  const declarations = pack(packed);
+  const front = join(folder, 'front');
+  await mkdir(front);
+  await writeFile(join(front, 'package.json'), '{ "private": true, "type": "module" }');
+  await writeFile(join(front, 'main.ts'), FRONT_END);
+  const { devDependencies } = JSON.parse(await readFile(join(packed, 'package.json'), 'utf8'));
+  const tools = ['typescript', '@trpc/client', '@types/node'].map(
+    (name) => `${name}@${devDependencies[name]}`,
+  );
+  install(front, ...tarballs, declarations, ...tools);
+  const options = [
+    '--noEmit',
+    '--strict',
+    '--target',
+    'es2023',
+    '--module',
+    'nodenext',
+    '--skipLibCheck',
+    'main.ts',
+  ];
+  expect(npm(front, 'exec', '--', 'tsc', ...options)).toBe('');
+  expect(npm(front, 'ls', '--all', 'boatyard')).toContain('boatyard@1.0.0');
+});
+
 /** Packs the platform as a later version of it with one migration more. */
 async function packLater(): Promise<string> {
   const later = join(folder, 'later');

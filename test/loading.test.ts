@@ -14,3 +14,12 @@ test.each(['@prisma/adapter-pg', '@prisma/client/runtime/client', '@modelcontext
     expect(service.output()).not.toMatch(/listening/i);
   },
 );
+
+test.each(['@trpc/server', '@trpc/server/rpc', 'fastify', '@prisma/client/runtime/client'])(
+  'the help of a command loads nothing of %s, which would take longer than the help',
+  async (specifier) => {
+    const help = runNode([...withoutModule(specifier), 'dist/cli.js', 'keys', '--help'], {});
+    expect(await help.ended, help.output()).toBe(0);
+    expect(help.output()).toContain('issue and manage API keys');
+  },
+);

@@ -2,11 +2,12 @@ import { cpSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { expect, onTestFinished, test } from 'vitest';
+import { definition } from '#operations-under-test';
 import { addKeyCommands } from '../packages/platform/src/cli/key-commands.js';
 import { addMigrateCommand } from '../packages/platform/src/cli/migrate.js';
 import { addServeCommand } from '../packages/platform/src/cli/serve-command.js';
-import { errorTable } from '../packages/platform/src/errors/error-table.js';
 import { toInstalledCommands } from '../packages/platform/src/errors/installed-commands.js';
+import { errorTable } from '../packages/platform/test/support/error-table.js';
 import { connectClient } from '../packages/platform/test/support/mcp.js';
 import { runCommand } from '../packages/platform/test/support/process.js';
 import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
@@ -17,11 +18,9 @@ import { GUIDES_FOLDER, listGuides } from './guides/code-blocks.js';
 
 const { scripts }: { scripts: Record<string, string> } = JSON.parse(readFileSync('package.json', 'utf8'));
 const program = new Command().exitOverride();
-addServeCommand(
-  addKeyCommands(program, async () => {}),
-  async () => {},
-);
-addMigrateCommand(program, async () => {});
+const store = { definition, loadResources: async () => [] };
+addServeCommand(addKeyCommands(program, store), store);
+addMigrateCommand(program, definition);
 for (const name of ['seed', 'studio', 'openapi']) program.command(name);
 
 const packages = readdirSync('packages').filter((name) => name !== 'prisma-dev-stub');
@@ -93,7 +92,11 @@ test('no text has the address that leads to the client, which a lock file must n
 
 test('where there are no scripts of npm, as in the image, the command line names what there is', async () => {
   expect(
-    toInstalledCommands('with: npm run migrate -- --grant-to ROLE; npm run -s keys -- list', () => false),
+    toInstalledCommands(
+      definition.root,
+      'with: npm run migrate -- --grant-to ROLE; npm run -s keys -- list',
+      () => false,
+    ),
   ).toBe('with: node dist/cli.js migrate --grant-to ROLE; node dist/cli.js keys list');
   const folder = await createTemporaryFolder();
   onTestFinished(() => rmSync(folder, { recursive: true }));

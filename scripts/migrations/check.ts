@@ -1,4 +1,5 @@
 import { checkMigrations } from '../../packages/platform/src/migrations/migrations.js';
+import { definition } from '../../src/definition/definition.js';
 import { runOnSource } from './command.js';
 import { findDrift } from './schema-difference.js';
 
@@ -7,7 +8,7 @@ import { findDrift } from './schema-difference.js';
  * types or indexes.
  */
 await runOnSource(async ({ url, database }) => {
-  await checkMigrations(database);
+  await checkMigrations(definition.root, database);
   const drift = await findDrift(url);
   if (drift === undefined) {
     process.stdout.write('The database agrees with prisma/schema.prisma.\n');

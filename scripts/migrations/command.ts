@@ -3,6 +3,7 @@ import { readConfig } from '../../packages/platform/src/process/config.js';
 import { loadEnvironmentFile } from '../../packages/platform/src/process/environment-file.js';
 import { exitWithError } from '../../packages/platform/src/process/exit.js';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../../packages/platform/src/timing/timeouts.js';
+import { definition } from '../../src/definition/definition.js';
 
 const warn = (message: string) => void process.stderr.write(`${message}\n`);
 const log = { info: warn, warn: (_bindings: object, message: string) => warn(message) };
@@ -15,7 +16,8 @@ export async function runOnSource(run: (source: DatabaseSource) => Promise<void>
   try {
     loadEnvironmentFile().forEach(warn);
     const source = await openSource({
-      config: readConfig(process.env),
+      definition,
+      config: readConfig(definition.identity, process.env),
       role: 'guest',
       isLeftAsItIs: true,
       connectTimeoutMs: COMMAND_CONNECT_TIMEOUT_MS,
@@ -23,6 +25,6 @@ export async function runOnSource(run: (source: DatabaseSource) => Promise<void>
     });
     await run(source).finally(() => source.close());
   } catch (error) {
-    exitWithError(error);
+    exitWithError(definition.root, error);
   }
 }

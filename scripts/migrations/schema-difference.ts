@@ -7,10 +7,11 @@ import { OperatorError } from '../../packages/platform/src/errors/operator-error
 import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
 import {
   MIGRATIONS_TABLE,
-  PRISMA_FOLDER,
+  prismaFolderOf,
   readMigrations,
 } from '../../packages/platform/src/migrations/migrations.js';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../../packages/platform/src/timing/timeouts.js';
+import { definition } from '../../src/definition/definition.js';
 import { withEngine } from './schema-engine.js';
 
 /** What a draft cannot contain: see docs/recipes.md. The migration `…_pets` has an example of each. */
@@ -19,7 +20,7 @@ const REMINDERS = `-- A draft: what the migrations lack of prisma/schema.prisma.
 -- * Ids: BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) in place of BIGSERIAL.
 -- * CHECK constraints for what the schemas of inputs promise: lengths, bounds, "not only white space".
 -- * A table that the service inserts into and lists by its ids: INSERT INTO "insert_turns" VALUES ('the_table');
--- * A new table, or a statement of another kind: its grants, in packages/definition/src/identity.ts and docs/database.md.
+-- * A new table, or a statement of another kind: its grants, in src/definition/identity.ts and docs/database.md.
 -- * Nodes of the previous version go on running: a new column has a default or is NULL, none goes that they use, and what
 --   they write satisfies a new constraint.
 
@@ -29,7 +30,10 @@ const REMINDERS = `-- A draft: what the migrations lack of prisma/schema.prisma.
  * Describes how the database of a URL differs from schema.prisma; undefined if it does not. What Prisma cannot express,
  * such as a CHECK constraint, does not count.
  */
-export function findDrift(url: string, folder = PRISMA_FOLDER): Promise<string | undefined> {
+export function findDrift(
+  url: string,
+  folder = prismaFolderOf(definition.root),
+): Promise<string | undefined> {
   return compare(url, { folder, isScript: false });
 }
 
@@ -44,7 +48,7 @@ export function findDrift(url: string, folder = PRISMA_FOLDER): Promise<string |
 export async function draftMigration(
   url: string,
   name: string,
-  folder = PRISMA_FOLDER,
+  folder = prismaFolderOf(definition.root),
 ): Promise<string | undefined> {
   const migrationsFolder = join(folder, 'migrations');
   const script = await withDatabase(url, async (migrated) => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OperatorError } from '../../packages/platform/src/errors/operator-error.js';
 import { exitWithError } from '../../packages/platform/src/process/exit.js';
+import { definition } from '../../src/definition/definition.js';
 import { type Creates, callEveryOperation } from './call-every-operation.js';
 import type { Found } from './caller.js';
 import { createMigratedDatabase } from './database.js';
@@ -23,7 +24,7 @@ const SKIPPED = 77;
 const SHUTDOWN = { operation: 'shutdown', call: 'SIGTERM' };
 
 const [wanted, ...rest] = process.argv.slice(2);
-if (rest.length > 0 || wanted?.startsWith('-')) exitWithError(new OperatorError(USAGE), 2);
+if (rest.length > 0 || wanted?.startsWith('-')) exitWithError(definition.root, new OperatorError(USAGE), 2);
 
 const interruption = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interruption.abort());
@@ -31,7 +32,7 @@ try {
   process.exitCode = await main(interruption.signal);
 } catch (error) {
   if (interruption.signal.aborted) process.exit(1);
-  exitWithError(error, error instanceof OperatorError ? error.exitCode : 1);
+  exitWithError(definition.root, error, error instanceof OperatorError ? error.exitCode : 1);
 }
 
 async function main(signal: AbortSignal): Promise<number> {

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { IDENTITY } from '@animal-store/definition/identity';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import { openDatabase } from '../../packages/platform/src/connections/client.js';
 import { applyGrants } from '../../packages/platform/src/migrations/grants.js';
 import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
 import { addSampleData } from '../../packages/platform/src/migrations/source.js';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../../packages/platform/src/timing/timeouts.js';
+import { definition } from '../../src/definition/definition.js';
+import { IDENTITY } from '../../src/definition/identity.js';
 
 const SERVICE_ROLE = 'upgrade_check';
 
@@ -23,15 +24,15 @@ export async function createMigratedDatabase(folder: string, previous: string) {
     systemDir: join(folder, 'system'),
     database: IDENTITY.embedded.database,
   });
-  const owner = openDatabase(url, () => {}, { connectTimeoutMs: COMMAND_CONNECT_TIMEOUT_MS });
+  const owner = openDatabase(url, () => {}, definition, { connectTimeoutMs: COMMAND_CONNECT_TIMEOUT_MS });
   const close = () => owner.close().finally(release);
   try {
     await applyMigrations(url, join(previous, 'prisma/migrations'));
-    await applyMigrations(url);
+    await applyMigrations(url, definition.root);
     const password = randomBytes(16).toString('hex');
     await owner.pool.query(`CREATE ROLE ${SERVICE_ROLE} LOGIN PASSWORD '${password}'`);
-    await applyGrants(url, SERVICE_ROLE, 'service');
-    await addSampleData(owner);
+    await applyGrants(IDENTITY.grants, url, SERVICE_ROLE, 'service');
+    await addSampleData(definition, owner);
     return {
       owner,
       /** The URL of the role that services run as, with the documented grants */

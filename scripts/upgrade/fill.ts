@@ -1,7 +1,7 @@
-import { IDENTITY } from '@animal-store/definition/identity';
 import pg from 'pg';
 import type { Connections } from '../../packages/platform/src/connections/connections.js';
 import { readCode } from '../../packages/platform/src/connections/outage.js';
+import { IDENTITY } from '../../src/definition/identity.js';
 
 /** How many rows there are of each combination, so that several calls find an unchanged row. */
 const COPIES = 3;

@@ -1,7 +1,8 @@
-import { PLAN_NAMES, PLANS } from '@animal-store/definition/plans';
-import { SCOPES } from '@animal-store/definition/scopes';
-import { LIVE_PREFIX } from '../../packages/platform/src/keys/format.js';
+import { livePrefix } from '../../packages/platform/src/keys/format.js';
 import { createKeyStore } from '../../packages/platform/src/keys/store.js';
+import { IDENTITY } from '../../src/definition/identity.js';
+import { PLANS } from '../../src/definition/plans.js';
+import { SCOPES } from '../../src/definition/scopes.js';
 import type { MigratedDatabase } from './database.js';
 
 /** Limits that no round reaches */
@@ -11,13 +12,14 @@ export type Keys = Awaited<ReturnType<typeof issueKeys>>;
 
 /** Issues keys as this version does, of every kind. */
 export async function issueKeys({ owner }: MigratedDatabase) {
-  const store = createKeyStore(owner, LIVE_PREFIX);
-  const own = PLAN_NAMES.find((plan) => PLANS[plan] === undefined);
+  const names = Object.keys(PLANS) as (keyof typeof PLANS)[];
+  const store = createKeyStore(owner, livePrefix(IDENTITY.keyPrefix), SCOPES);
+  const own = names.find((plan) => PLANS[plan] === undefined);
   if (own === undefined) throw new Error('There is no plan whose keys have limits of their own');
   const issue = (options: Partial<Parameters<typeof store.create>[0]>) =>
     store.create({ name: 'upgrade', plan: own, ...UNREACHED, ...options });
   const tomorrow = new Date(Date.now() + 86_400_000);
-  const plans = PLAN_NAMES.map((plan) =>
+  const plans = names.map((plan) =>
     PLANS[plan] === undefined ? issue({ plan }) : store.create({ name: plan, plan }),
   );
   const scopes = SCOPES.map((scope) => issue({ name: scope, scopes: [scope] }));

@@ -1,4 +1,5 @@
-import { answerPage, createProcedure, type Resource } from '@animal-store/platform/operations';
+import { answerPage, type Resource } from '@animal-store/platform/operations';
+import { createProcedure } from '../store.js';
 import { categoriesPage, category, categoryList, categoryName } from './schema.js';
 import { type CategoryStore, createCategoryStore } from './store.js';
 

@@ -1,5 +1,5 @@
-import type { Database } from '@animal-store/platform/connections';
 import { createReads, table } from '@animal-store/platform/tables';
+import type { Database } from '../store.js';
 import type { Category, CategoryName } from './schema.js';
 
 const categories = table<Category, Omit<Category, 'id'>>('categories', { id: 'bigint', name: 'text' });

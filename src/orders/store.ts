@@ -1,5 +1,4 @@
-import { type Database, type InSchema, readUniqueViolation } from '@animal-store/platform/connections';
-import { ApiError } from '@animal-store/platform/errors';
+import { type InSchema, readUniqueViolation } from '@animal-store/platform/connections';
 import {
   createClaimingInsert,
   createReads,
@@ -9,6 +8,7 @@ import {
   table,
 } from '@animal-store/platform/tables';
 import { ONE_OPEN_ORDER, type OrderStatus, petStatusWith, statusesBefore } from '../order-progress.js';
+import { ApiError, type Database } from '../store.js';
 import type { NewOrder, Order, OrderChange } from './schema.js';
 
 const orders = table<Order, Omit<Order, 'id'>>('orders', {

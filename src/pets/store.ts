@@ -1,7 +1,6 @@
-import type { Database } from '@animal-store/platform/connections';
-import { ApiError } from '@animal-store/platform/errors';
 import { createChange, createInsert, createReads, table } from '@animal-store/platform/tables';
 import { OPEN_STATUSES } from '../order-progress.js';
+import { ApiError, type Database } from '../store.js';
 import type { NewPet, Pet, PetChange } from './schema.js';
 
 const pets = table<Pet, NewPet>('pets', {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { definition } from '#operations-under-test';
 import { applyGrants } from '../../packages/platform/src/migrations/grants.js';
 import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
 import { type EveryCall, listEveryCall, nameOf } from '../../packages/platform/test/support/every-call.js';
@@ -37,8 +38,8 @@ describe.runIf(canCreateNamespaces() && hasPostgresTools() && hasPsql())(
     const start = async (settings: Record<string, string>, limit: number) => {
       server = await SystemPostgres.startEmpty({ listen_addresses: '*', ...settings });
       const urls = createRoles(server.urlOf(), ROLE);
-      await applyMigrations(urls.owner);
-      await applyGrants(urls.owner, ROLE, 'service');
+      await applyMigrations(urls.owner, definition.root);
+      await applyGrants(definition.identity.grants, urls.owner, ROLE, 'service');
       await execute(server.urlOf(), `ALTER ROLE ${ROLE} CONNECTION LIMIT ${limit}`);
       const issue = (name: string) =>
         runKeys(

@@ -15,6 +15,7 @@ import {
   startService,
   type TestService,
 } from '../../packages/platform/test/support/test-service.js';
+import { definition } from '../../src/definition/definition.js';
 
 const isPossible = hasPostgresTools() && hasPgbouncer();
 
@@ -108,7 +109,7 @@ describe.skipIf(!isPossible)('tools of PostgreSQL under load', () => {
       url = server.urlOf(how === 'directly' ? undefined : poolers[how].port);
       service = await startService({ databaseUrl: url });
       call = createCaller(service);
-      await addSampleData(service.database);
+      await addSampleData(definition, service.database);
       await dumpAt(server.urlOf());
     });
     afterEach(() => service.close());

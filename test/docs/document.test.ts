@@ -1,18 +1,17 @@
 import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
-import { PLAN_NAMES } from '@animal-store/definition/plans';
-import { SCOPES } from '@animal-store/definition/scopes';
 import { expect, test } from 'vitest';
-import { appRouter, itemSchema, resources } from '#operations-under-test';
+import { appRouter, definition, itemSchema, resources } from '#operations-under-test';
 import { toPlanTable } from '../../packages/platform/src/contract/plans.js';
 import * as protocol from '../../packages/platform/src/contract/protocol.js';
-import { errorTable } from '../../packages/platform/src/errors/error-table.js';
 import { listOperations } from '../../packages/platform/src/operations/list-operations.js';
-import { ownKey } from '../../packages/platform/src/own-key/procedures.js';
-import { deprecated } from '../../packages/platform/test/store/deprecated.js';
+import { deprecated } from '../../packages/platform/test/support/deprecated.js';
+import { errorTable } from '../../packages/platform/test/support/error-table.js';
 import { createChecker, SERVERS } from '../../packages/platform/test/support/openapi-checker.js';
 import { PUBLIC_URL, STAGING_URL, startService } from '../../packages/platform/test/support/test-service.js';
+import { SCOPES } from '../../src/definition/scopes.js';
+import { ownKey } from '../../src/store.js';
 
 const { document, operations, findProblems, findResponse } = createChecker(resources);
 
@@ -27,7 +26,7 @@ test('every document and manifest says what the code and package.json say', asyn
   const { deriveDocs } = await import(pathToFileURL('scripts/derived-docs.js').href);
   const { deriveMetadata } = await import(pathToFileURL('scripts/derived-metadata.js').href);
   const texts: Record<string, string> = {
-    ...deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }),
+    ...deriveDocs(document, definition, toPlanTable(definition)),
     ...deriveMetadata(),
   };
   const outdated = [];

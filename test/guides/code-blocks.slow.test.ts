@@ -92,6 +92,8 @@ async function runBlock(block: CodeBlock, baseUrl: string): Promise<string> {
   ]);
   const cwd = join(folder, id);
   await mkdir(cwd);
+  // A script of a checkout uses the client that is generated there.
+  await symlink(resolve('src'), join(cwd, 'src'));
   // Unless a sample shows what the service responds, a curl that gets an error has to fail.
   await writeFile(join(cwd, '.curlrc'), `silent\nshow-error\n${block.output ? '' : 'fail-with-body\n'}`);
   const code = block.code
@@ -202,6 +204,7 @@ test('the TypeScript blocks pass the strict type check', async () => {
   expect(files.length).toBeGreaterThan(0);
   const project = join(folder, 'types');
   await mkdir(project);
+  await symlink(resolve('src'), join(project, 'src'));
   const names = files.map((_block, index) => `block-${index}.ts`);
   await Promise.all(files.map(({ code }, index) => writeFile(join(project, names[index] ?? ''), code)));
   const compilerOptions = {

@@ -1,15 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { definition } from '#operations-under-test';
 import { IDEMPOTENCY_TTL_HOURS } from '../../packages/platform/src/contract/bounds.js';
 import { MAX_BATCH_SIZE, MAX_PAGE_SIZE } from '../../packages/platform/src/contract/protocol.js';
-import { errorTable } from '../../packages/platform/src/errors/error-table.js';
+import type { ErrorDefinition } from '../../packages/platform/src/errors/error-table.js';
 import { nextBanSeconds } from '../../packages/platform/src/keys/bans.js';
 import { generateKey } from '../../packages/platform/src/keys/format.js';
 import { listOperations } from '../../packages/platform/src/operations/list-operations.js';
 import { DEFAULT_PAGE_SIZE } from '../../packages/platform/src/operations/pagination.js';
 import { createRouter } from '../../packages/platform/src/operations/resource.js';
 import { readConfig } from '../../packages/platform/src/process/config.js';
+import { errorOf, errorTable } from '../../packages/platform/test/support/error-table.js';
 import { createChecker } from '../../packages/platform/test/support/openapi-checker.js';
 import { resources } from '../../src/router.js';
 import { GUIDES_FOLDER, listGuides, readCodeBlocks } from './code-blocks.js';
@@ -122,7 +124,7 @@ test('the guide to errors explains every code with its status, by ascending stat
   ];
   const explained = rows.map(([, status, code]) => `${status} ${code}`);
   expect(explained.toSorted()).toEqual(
-    Object.entries(errorTable)
+    Object.entries<ErrorDefinition>(errorTable)
       .map(([code, { status }]) => `${status} ${code}`)
       .sort(),
   );
@@ -144,8 +146,11 @@ const keyLength = generateKey('as_live_').length - 'as_live_'.length;
 test.each([
   ['02-first-call.md', `\`name\` has 1 to ${petName?.maxLength} characters`],
   ['01-keys.md', `followed by ${keyLength} letters and digits`],
-  ['03-errors.md', errorTable.payload_too_large.message],
-  ['04-rate-limits.md', `per client address: ${readConfig({}).anonymousPerMinute} per minute`],
+  ['03-errors.md', errorOf('payload_too_large').message],
+  [
+    '04-rate-limits.md',
+    `per client address: ${readConfig(definition.identity, {}).anonymousPerMinute} per minute`,
+  ],
   ['04-rate-limits.md', `banned for ${firstBanMinutes} minutes`],
   ['04-rate-limits.md', `up to ${longestBanHours} hours`],
   ['04-rate-limits.md', `pages of ${MAX_PAGE_SIZE}, the most`],

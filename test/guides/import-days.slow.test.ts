@@ -4,10 +4,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { PLANS } from '@animal-store/definition/plans';
 import { expect, onTestFinished, test } from 'vitest';
 import { hasProgram } from '../../packages/platform/test/support/programs.js';
 import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
+import { PLANS } from '../../src/definition/plans.js';
 import { type CodeBlock, readCodeBlocks } from './code-blocks.js';
 import { installMovedClock, MOVED_HEADER } from './moved-clock.js';
 

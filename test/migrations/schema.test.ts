@@ -1,17 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import type { PrismaClient } from '@animal-store/definition/prisma';
-import { SCOPES } from '@animal-store/definition/scopes';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { create, createItemStore, list, newItemSchema } from '#operations-under-test';
-import { type Database, openDatabase } from '../../packages/platform/src/connections/client.js';
+import { openDatabase } from '../../packages/platform/src/connections/client.js';
 import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
-import { PRISMA_FOLDER } from '../../packages/platform/src/migrations/migrations.js';
+import { prismaFolderOf } from '../../packages/platform/src/migrations/migrations.js';
 import { addSampleData } from '../../packages/platform/src/migrations/source.js';
 import { execute } from '../../packages/platform/test/support/execute.js';
 import { ALL_SCHEMAS, applyWithEngine } from '../../packages/platform/test/support/schema-engine.js';
 import { createTestDatabase } from '../../packages/platform/test/support/test-service.js';
 import { readSchema } from '../../scripts/migrations/schema-difference.js';
 import { withEngine } from '../../scripts/migrations/schema-engine.js';
+import { definition } from '../../src/definition/definition.js';
+import { SCOPES } from '../../src/definition/scopes.js';
+import type { PrismaClient } from '../../src/generated/client.js';
+import type { Database } from '../../src/store.js';
 
 let migratedUrl: string;
 let database: Database;
@@ -19,7 +21,7 @@ let prisma: PrismaClient;
 
 beforeAll(async () => {
   migratedUrl = await createTestDatabase();
-  database = openDatabase(migratedUrl, () => {});
+  database = openDatabase(migratedUrl, () => {}, definition);
   prisma = await database.loadPrisma();
 });
 afterAll(() => database.close());
@@ -50,7 +52,10 @@ async function readCatalogue(url: string): Promise<string[]> {
 
 /** The SQL with which Prisma's engine would create schema.prisma in an empty database. */
 async function printSchema(url: string, models = ''): Promise<string> {
-  const files = [...(await readSchema(PRISMA_FOLDER)), { path: 'further.prisma', content: models }];
+  const files = [
+    ...(await readSchema(prismaFolderOf(definition.root))),
+    { path: 'further.prisma', content: models },
+  ];
   const { stdout } = await withEngine(url, (engine) =>
     engine.diff({
       from: { tag: 'empty' },
@@ -89,8 +94,8 @@ const FORMER = {
 };
 
 test.each([
-  ['npm run migrate', applyMigrations],
-  ['prisma migrate deploy', applyWithEngine],
+  ['npm run migrate', (url: string) => applyMigrations(url, definition.root)],
+  ['prisma migrate deploy', (url: string) => applyWithEngine(url)],
 ])('%s accepts a database that has the migrations from before 1.0.0', async (_command, apply) => {
   const url = await createTestDatabase();
   const replaced = Object.values(FORMER).flat();
@@ -162,12 +167,12 @@ test('test files of one process share the engine, so that what one has left is n
 });
 
 test('the sample data consists of items that the service would accept, and is inserted once', async () => {
-  const seeded = openDatabase(await createTestDatabase(), () => {});
-  expect(await addSampleData(seeded)).toBe(true);
+  const seeded = openDatabase(await createTestDatabase(), () => {}, definition);
+  expect(await addSampleData(definition, seeded)).toBe(true);
   const items = await createItemStore(seeded).list({ limit: 100 });
   expect(items.length).toBeGreaterThan(20);
   for (const { id, ...item } of items) expect(newItemSchema.parse(item)).toEqual(item);
-  expect(await addSampleData(seeded)).toBe(false);
+  expect(await addSampleData(definition, seeded)).toBe(false);
   await seeded.close();
 });
 

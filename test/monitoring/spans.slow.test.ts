@@ -2,8 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { create, list, newItem, read, TABLE } from '#operations-under-test';
+import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
+import { definition as parcels } from '../../packages/platform/test/store/definition/definition.js';
 import { oldToolCall } from '../../packages/platform/test/support/mcp.js';
 import { type Span, startCollector } from '../../packages/platform/test/support/otlp-collector.js';
 import {
@@ -69,8 +72,8 @@ function findNode(version: number): string {
   return execFileSync('bash', args, { encoding: 'utf8' }).trim();
 }
 
-async function startTraced(node: string, environment: Record<string, string> = {}) {
-  const program = runCommand(node, ['--import', join(folder, 'tracing.mjs'), 'dist/main.js'], {
+async function startTraced(node: string, environment: Record<string, string> = {}, root = '.') {
+  const program = runCommand(node, ['--import', join(folder, 'tracing.mjs'), join(root, 'dist/main.js')], {
     ...{ APP_ENV: 'staging', PORT: '0', LOG_LEVEL: 'info', REDIS_URL: redis?.url ?? '', DATABASE_URL },
     ...{ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100', ...environment },
   });
@@ -155,6 +158,17 @@ test.skipIf(!isInstalled).each(VERSIONS)(
     );
   },
 );
+
+test.skipIf(!isInstalled)('another store has spans, too, with the name in its package.json', async () => {
+  const url = await createTestDatabase('template0');
+  await applyMigrations(url, parcels.root);
+  const root = fileURLToPath(parcels.root);
+  const { call } = await startTraced(process.execPath, { DATABASE_URL: url }, root);
+  const traceId = newTrace();
+  await call(parcels.identity.mainPath, { key: null, headers: within(traceId) });
+  const [span] = await untilTraced(traceId, 1);
+  expect(span).toMatchObject({ kind: SERVER, service: 'parcel-store', version: '1.0.0' });
+});
 
 test.skipIf(!isInstalled)(
   'the span of a tool call has the name of its operation, also where only the body names it',

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { beforeAll, expect, test } from 'vitest';
+import { definition } from '#operations-under-test';
 import { openDatabase } from '../../packages/platform/src/connections/client.js';
 import { addSampleData } from '../../packages/platform/src/migrations/source.js';
 import { execute } from '../../packages/platform/test/support/execute.js';
@@ -17,7 +18,7 @@ import { expectSound } from './sound.js';
 const { call, service } = useService();
 
 beforeAll(async () => {
-  await addSampleData(service.database);
+  await addSampleData(definition, service.database);
   // The sample orders ascend by time and animal, too, and lie in the table in that order.
   await service.database.pool.query(
     "INSERT INTO orders (pet_id, created_at) SELECT min(id), '2001-01-01' FROM pets",
@@ -29,8 +30,8 @@ beforeAll(async () => {
 
 test('of the sample data, no animal has a status that contradicts its orders', async () => {
   const databaseUrl = await createTestDatabase();
-  const seeded = openDatabase(databaseUrl, () => {});
-  await addSampleData(seeded);
+  const seeded = openDatabase(databaseUrl, () => {}, definition);
+  await addSampleData(definition, seeded);
   await seeded.close();
   expect(await execute(databaseUrl, 'SELECT FROM orders')).not.toEqual([]);
   await expectSound(databaseUrl);

@@ -1,13 +1,15 @@
-import type { PrismaClient } from '@animal-store/definition/prisma';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../packages/platform/src/connections/client.js';
+import { definition } from '#operations-under-test';
+import { openDatabase } from '../../packages/platform/src/connections/client.js';
 import { createTestDatabase } from '../../packages/platform/test/support/test-service.js';
+import type { PrismaClient } from '../../src/generated/client.js';
+import type { Database } from '../../src/store.js';
 
 let database: Database;
 let prisma: PrismaClient;
 
 beforeAll(async () => {
-  database = openDatabase(await createTestDatabase(), () => {});
+  database = openDatabase(await createTestDatabase(), () => {}, definition);
   prisma = await database.loadPrisma();
 });
 afterAll(() => database.close());

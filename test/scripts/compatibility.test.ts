@@ -5,9 +5,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { MIN_NOTICE_MONTHS as CHECKED_MONTHS, RULES } from '../../packages/compatibility/src/rules.js';
 import { all, drop, type Edit } from '../../packages/compatibility/test/document-edits.js';
 import { deprecationHeaders, MIN_NOTICE_MONTHS } from '../../packages/platform/src/contract/deprecation.js';
-import { INTERFACE_VERSION } from '../../packages/platform/src/contract/version.js';
 import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 import { startService } from '../../packages/platform/test/support/test-service.js';
+import { IDENTITY } from '../../src/definition/identity.js';
 import { create, list } from '../support/operations-under-test.js';
 
 const readJson = async (path: string) => JSON.parse(await readFile(path, 'utf8'));
@@ -73,7 +73,7 @@ test('the interface has the version that its specification states, or one that g
   const [, specified] = /(\d+\.\d+\.\d+)\.$/.exec(SPECIFIED) ?? [];
   const versions = await listReleases();
   expect(versions[0]).toBe(specified);
-  expect(versions.at(-1)).toBe(INTERFACE_VERSION);
+  expect(versions.at(-1)).toBe(IDENTITY.interfaceVersion);
   for (const version of versions) {
     expect(version.split('.')[0]).toBe(specified?.split('.')[0]);
     expect((await readJson(`docs/releases/${version}.json`)).info.version).toBe(version);
@@ -86,7 +86,7 @@ test('the metrics have the version in package.json, the document that of the int
   const read = async (path: string) => (await fetch(service.url + path)).text();
   const [document, metrics] = [JSON.parse(await read('/openapi.json')), await read('/metrics')];
   await service.close();
-  expect(document.info.version).toBe(INTERFACE_VERSION);
+  expect(document.info.version).toBe(IDENTITY.interfaceVersion);
   expect(metrics).toContain(`\nanimal_store_build_info{version="${version}",`);
   // Of this folder: a release would otherwise look for the last client in the registry.
   expect(devDependencies['@animal-store/client']).toBe('file:packages/client');

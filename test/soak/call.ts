@@ -1,4 +1,3 @@
-import type { ErrorCode } from '../../packages/platform/src/errors/api-error.js';
 import type { OperationName } from './operations.js';
 import type { Write } from './register.js';
 
@@ -11,7 +10,7 @@ export interface Call {
   /** Returns what is wrong with the headers that only REST has, beside a right output. */
   readonly checkHeaders?: (headers: NodeJS.Dict<string | string[]>, output: unknown) => string | undefined;
   /** Returns why an error that the operation declares was not to be expected. */
-  readonly checkRefusal?: (sentAt: number, code: ErrorCode) => string | undefined;
+  readonly checkRefusal?: (sentAt: number, code: string) => string | undefined;
   /** Called when the response was lost or a 503. */
   readonly noteLost?: () => void;
   /** Called for any other error. */

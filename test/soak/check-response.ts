@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ErrorCode } from '../../packages/platform/src/errors/api-error.js';
-import { errorTable } from '../../packages/platform/src/errors/error-table.js';
+import { errorTable } from '../../packages/platform/test/support/error-table.js';
 import type { Call } from './call.js';
 import { possibleVersions } from './callers.js';
 import { operationOf, successStatus } from './operations.js';
@@ -8,7 +7,7 @@ import type { SoakRequest } from './requests.js';
 import type { SoakResponse } from './send.js';
 
 interface ErrorBody {
-  readonly code: ErrorCode;
+  readonly code: string;
   readonly message: string;
   readonly status: number;
 }
@@ -100,7 +99,7 @@ function explainedCodes(
   { caller, calls, key }: SoakRequest,
   { operation, isRejected }: Call,
   { hasFaults, isRevoked }: { readonly hasFaults: boolean; readonly isRevoked: boolean },
-): ErrorCode[] {
+): string[] {
   const { errors = [], freeForKey } = operationOf(operation);
   const isFree = freeForKey !== undefined && calls.length === 1;
   return [
@@ -129,7 +128,7 @@ function noteError({ code }: ErrorBody, call: Call): void {
 function checkError(
   error: ErrorBody,
   { headers }: SoakResponse,
-  explained: readonly ErrorCode[],
+  explained: readonly string[],
 ): string | undefined {
   const { code, message, status } = error;
   const isComplete =

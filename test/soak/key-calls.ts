@@ -1,12 +1,11 @@
-import type { z } from 'zod';
+import { listDeprecated } from '../../packages/platform/src/contract/deprecation.js';
 import { toHint } from '../../packages/platform/src/keys/format.js';
-import { listDeprecated } from '../../packages/platform/src/operations/list-operations.js';
-import type { key } from '../../packages/platform/src/own-key/schema.js';
+import type { OwnKey } from '../../packages/platform/src/own-key/schema.js';
 import type { Call } from './call.js';
 import { type Caller, endKey, possibleVersions } from './callers.js';
 import { OPERATIONS } from './operations.js';
 
-type Key = z.output<typeof key>;
+type Key = OwnKey;
 
 const DEPRECATED = listDeprecated([...OPERATIONS.values()]);
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { errorTable } from '../../packages/platform/src/errors/error-table.js';
+import { errorOf } from '../../packages/platform/test/support/error-table.js';
 import { PostgresServer } from '../../packages/platform/test/support/postgres-server.js';
 import { findRedis } from '../../packages/platform/test/support/redis.js';
 import { OPERATIONS, successStatus } from './operations.js';
@@ -57,6 +57,6 @@ function addUp(phases: readonly PhaseReport[]): Record<string, number> {
 function listExpectedOutcomes(): string[] {
   return [...OPERATIONS.values()].flatMap((operation) => [
     `${operation.name} ${successStatus(operation)}`,
-    ...(operation.errors ?? []).map((code) => `${operation.name} ${errorTable[code].status} ${code}`),
+    ...(operation.errors ?? []).map((code) => `${operation.name} ${errorOf(code).status} ${code}`),
   ]);
 }

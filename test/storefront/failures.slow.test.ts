@@ -1,4 +1,3 @@
-import { WINDOWS } from '@animal-store/definition/plans';
 import { createLimiter } from '@animal-store/limits';
 import { pino } from 'pino';
 import type { Page } from 'playwright-core';
@@ -9,6 +8,7 @@ import {
   createTestDatabase,
   startService,
 } from '../../packages/platform/test/support/test-service.js';
+import { WINDOWS } from '../../src/definition/plans.js';
 import { createOrderStore } from '../../src/orders/store.js';
 import type { PetStore } from '../../src/pets/store.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';

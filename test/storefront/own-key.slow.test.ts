@@ -1,7 +1,7 @@
-import { SCOPES, type Scope } from '@animal-store/definition/scopes';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { findBrowser } from '../../packages/platform/test/support/browser.js';
 import { createCaller, startService } from '../../packages/platform/test/support/test-service.js';
+import { SCOPES } from '../../src/definition/scopes.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import {
   announcement,
@@ -24,7 +24,7 @@ describe.skipIf(executable === undefined)('the storefront reads its key', { time
   const { visit, inspect } = setUpStorefront(executable);
 
   /** Visits three animals with a key that has only some scopes, or expires, and has already been used. */
-  async function visitWith({ scopes = SCOPES as readonly Scope[], expiresInMs = 0, used = 0 }) {
+  async function visitWith({ scopes = SCOPES as readonly string[], expiresInMs = 0, used = 0 }) {
     const service = await startService();
     onTestFinished(() => service.close());
     await addPets(service, 3);

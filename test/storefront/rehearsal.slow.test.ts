@@ -2,7 +2,6 @@ import type { Page } from 'playwright-core';
 import { createServer } from 'vite';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { storefrontConfig } from '../../examples/storefront/vite.config.js';
-import { errorTable } from '../../packages/platform/src/errors/error-table.js';
 import {
   type Browser,
   findBrowser,
@@ -10,6 +9,7 @@ import {
   launchBrowser,
   openPage,
 } from '../../packages/platform/test/support/browser.js';
+import { errorTable } from '../../packages/platform/test/support/error-table.js';
 import { startService, type TestService } from '../../packages/platform/test/support/test-service.js';
 import { addPets } from '../support/storefront.js';
 import { expectFieldError, FAILED_REQUESTS, fill, names } from '../support/storefront-page.js';

@@ -1,6 +1,7 @@
 import type { ClientOptions, ErrorCode } from '@animal-store/client';
 import { ApiError } from '../../packages/platform/src/errors/api-error.js';
 import { toErrorShape } from '../../packages/platform/src/operations/builder.js';
+import { errorOf } from '../../packages/platform/test/support/error-table.js';
 
 /** Responds to one request in place of the service; `send` sends the real request. */
 export type Intercept = (send: () => Promise<Response>, init: RequestInit) => Response | Promise<Response>;
@@ -26,7 +27,7 @@ export function interceptFetch(...intercepts: Intercept[]): { fetch: typeof fetc
 
 /** The service's own error response to a call outside of a batch. */
 export function respondWithError(code: ErrorCode, retryAfter?: string): Intercept {
-  const error = new ApiError(code, { message: `It is ${code}.` });
+  const error = new ApiError({ code, definition: errorOf(code) }, { message: `It is ${code}.` });
   const headers = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
   return () => Response.json({ error: toErrorShape(error) }, { status: error.status, headers });
 }

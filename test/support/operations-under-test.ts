@@ -3,12 +3,14 @@
  * which says what they need.
  */
 
-import type { PrismaClient } from '@animal-store/definition/prisma';
 import { findOperation } from '../../packages/platform/test/support/find-operation.js';
+import type { PrismaClient } from '../../src/generated/client.js';
 import { appRouter, resources } from '../../src/router.js';
 
+export { definition } from '../../src/definition/definition.js';
 export { newPet as newItemSchema, type Pet as Item, pet as itemSchema } from '../../src/pets/schema.js';
 export { createPetStore as createItemStore, type PetStore as ItemStore } from '../../src/pets/store.js';
+export { ApiError, type Database } from '../../src/store.js';
 export { appRouter, resources };
 
 /** What a create needs. The text tells items apart; `n`, an integer from 1 on, is for NUMBER, if there is one. */

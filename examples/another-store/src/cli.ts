@@ -1,3 +1,4 @@
 import { runCommand } from '@animal-store/platform/cli';
+import { definition } from './definition.js';
 
-await runCommand({ loadResources: async () => (await import('./router.js')).resources });
+await runCommand({ definition, loadResources: async () => (await import('./router.js')).resources });

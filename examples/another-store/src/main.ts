@@ -1,4 +1,5 @@
 import { run } from '@animal-store/platform';
+import { definition } from './definition.js';
 import { resources } from './router.js';
 
-await run({ resources });
+await run({ definition, resources });

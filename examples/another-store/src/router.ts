@@ -1,6 +1,5 @@
-import { createRouter } from '@animal-store/platform/operations';
-import { ownKey } from '@animal-store/platform/own-key';
 import { boats } from './boats/procedures.js';
+import { createRouter, ownKey } from './store.js';
 
 export const resources = [boats, ownKey];
 const appRouter = createRouter(resources);

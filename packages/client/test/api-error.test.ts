@@ -47,8 +47,8 @@ test('isApiError recognizes an error of the service, whatever its status, and gi
   const failures: [() => Promise<unknown>, object][] = [
     [() => client[read.name].query(read.inputOf(0)), { code: 'not_found', status: 404 }],
     [() => client[create.name].mutate(newItem('')), { code: 'invalid_request', status: 400 }],
-    [() => readOnly[create.name].mutate(newItem('Miso')), lacking(create.scope)],
-    [() => readOnly[otherList.name].query(otherList.input), lacking(otherList.scope)],
+    [() => readOnly[create.name].mutate(newItem('Miso')), lacking(create.scope as Scope)],
+    [() => readOnly[otherList.name].query(otherList.input), lacking(otherList.scope as Scope)],
     [
       () => connect({ apiKey: 'nonsense' }).client[list.name].query(),
       { code: 'invalid_api_key', status: 401 },

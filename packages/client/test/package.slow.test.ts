@@ -1,9 +1,9 @@
 import { readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { SCOPES } from '@animal-store/definition/scopes';
 import { build, type Rolldown } from 'vite';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { SCOPES } from '../../../src/definition/scopes.js';
 import { createTemporaryFolder } from '../../platform/test/support/temporary-folder.js';
 import { useService } from '../../platform/test/support/test-service.js';
 import {

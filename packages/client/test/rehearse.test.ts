@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { create, list, newItem, otherList, read } from '../../../test/support/operations-under-test.js';
-import { errorTable } from '../../platform/src/errors/error-table.js';
+import { errorOf, errorTable } from '../../platform/test/support/error-table.js';
 import { useService } from '../../platform/test/support/test-service.js';
 import { ApiClientError, type ErrorCode, isApiError } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
 /** Those that tRPC responds with */
-const CODES = (Object.keys(errorTable) as ErrorCode[]).filter((code) => !('protocol' in errorTable[code]));
+const CODES = (Object.keys(errorTable) as ErrorCode[]).filter((code) => !('protocol' in errorOf(code)));
 const RETRIED = ['internal_error', 'service_unavailable', 'rate_limit_exceeded', 'api_key_banned'] as const;
 const NEW_ITEM = newItem('Miso');
 
@@ -26,10 +26,10 @@ describe.each(CODES)('a rehearsed %s', (code) => {
     ];
     for (const failure of await Promise.all(calls.map(failureOf))) {
       expect(failure).toBeInstanceOf(ApiClientError);
-      expect(failure).toMatchObject({ code, status: errorTable[code].status, message: expect.any(String) });
+      expect(failure).toMatchObject({ code, status: errorOf(code).status, message: expect.any(String) });
       const { requestId, retryAfterSeconds } = failure as ApiClientError;
       expect(requestId).toBeDefined();
-      const { status } = errorTable[code];
+      const { status } = errorOf(code);
       if (status === 429 || status === 503) expect(retryAfterSeconds).toBeGreaterThan(0);
       else expect(retryAfterSeconds).toBeUndefined();
     }

@@ -13,11 +13,13 @@ import { registerNoOAuth } from './admission/no-oauth.js';
 import { findHttpError } from './admission/request-checks.js';
 import { BODY_LIMIT_BYTES } from './contract/bounds.js';
 import { MCP_PREFIX, REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
+import type { Definition } from './definition/definition.js';
 import { registerApiCatalog } from './docs/api-catalog.js';
-import { fieldNames } from './docs/response-headers.js';
+import { createHeaders, listFieldNames } from './docs/response-headers.js';
 import { registerDocs } from './docs/routes.js';
 import { ApiError } from './errors/api-error.js';
-import { mayHaveKey } from './keys/format.js';
+import { createErrorTable } from './errors/error-table.js';
+import { createKeySearch } from './keys/format.js';
 import { createMetrics, type MetricsOptions } from './monitoring/metrics.js';
 import {
   createCachedCheck,
@@ -44,8 +46,9 @@ const NOTHING_HERE = `There is nothing at this address: REST is under ${REST_PRE
 export type AppOptions = Pick<ServerOptions, 'log' | 'connections' | 'overload' | 'trustProxy'> &
   Pick<CorsOptions, 'corsOrigins'> &
   MetricsOptions &
-  Omit<AdmissionOptions, 'publicUrl'> &
+  Omit<AdmissionOptions, 'publicUrl' | 'errors' | 'definition'> &
   Omit<RestOptions, 'publicUrl' | 'operations'> & {
+    readonly definition: Definition;
     readonly host: string;
     /** Default: where the server listens */
     readonly publicUrl?: string | undefined;
@@ -57,7 +60,8 @@ export type AppOptions = Pick<ServerOptions, 'log' | 'connections' | 'overload' 
 
 /** The HTTP server: a list of everything that happens to a request. */
 export async function buildApp(options: AppOptions) {
-  const { log, limiter, authenticator } = options;
+  const { definition, log, limiter, authenticator } = options;
+  const { mayHaveKey, redactKeys } = createKeySearch(definition.identity.keyPrefix);
   const hasProbes = options.metricsPort === undefined;
   const { app, overload } = openServer({
     ...options,
@@ -79,7 +83,7 @@ export async function buildApp(options: AppOptions) {
   reportRequests(
     app,
     operations.map(({ name }) => name),
-    metrics,
+    { ...metrics, redactKeys },
     (request) => readTarget(request).calls,
   );
   app.addHook('onRequest', (request, reply, next) => {
@@ -95,10 +99,19 @@ export async function buildApp(options: AppOptions) {
     readMetrics: () => metrics.registry.metrics(),
   };
   if (hasProbes) registerProbes(app, probes);
-  registerApiCatalog(app, { publicUrl, statusPath: hasProbes ? READY_PATH : undefined });
-  await registerDocs(app, () => options.buildDocument(publicUrl()));
-  const exposedHeaders = fieldNames;
-  await registerProtocols(app, { ...options, operations, publicUrl, metrics, overload, exposedHeaders });
+  registerApiCatalog(app, { definition, publicUrl, statusPath: hasProbes ? READY_PATH : undefined });
+  await registerDocs(app, definition.root, () => options.buildDocument(publicUrl()));
+  const exposedHeaders = listFieldNames(createHeaders(definition));
+  const errors = createErrorTable(definition);
+  await registerProtocols(app, {
+    ...options,
+    errors,
+    operations,
+    publicUrl,
+    metrics,
+    overload,
+    exposedHeaders,
+  });
   return { app, probes };
 }
 

@@ -1,18 +1,18 @@
 import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
-import { IDENTITY } from '@animal-store/definition/identity';
 import type { FastifyInstance } from 'fastify';
 import { REST_PREFIX } from './contract/protocol.js';
-import { CURRENT_CLIENT, HAS_OWN_PAGE } from './docs/routes.js';
+import type { Definition } from './definition/definition.js';
+import { hasOwnPage, readCurrentClient } from './docs/routes.js';
 import { hasScript, toInstalledCommands } from './errors/installed-commands.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
-import { describeGap, findHistoryGap } from './keys/history.js';
 import { createKeyStore } from './keys/store.js';
-import { checkSchema } from './migrations/grants.js';
 import { addSampleData, type DatabaseSource, openSource } from './migrations/source.js';
+import { checkDatabase } from './monitoring/database-check.js';
 import { buildProbeServer } from './monitoring/probes.js';
-import { checkIdentity } from './operations/identity.js';
+import { checkDefinition } from './operations/definition-check.js';
 import type { Resource } from './operations/resource.js';
+import { checkResources } from './operations/resource-check.js';
 import { type Config, readConfig, toLocalUrl } from './process/config.js';
 import { forgetAddress, recordAddress } from './process/development-address.js';
 import { describeEndOfLife } from './process/end-of-life.js';
@@ -32,6 +32,8 @@ const CLOSE_IDLE_INTERVAL_MS = 50;
 
 /** What a store hands to the platform. */
 export interface Store {
+  /** What the store is called, sells and allows */
+  readonly definition: Definition;
   /** All resources that the store serves */
   readonly resources: readonly Resource[];
   /** Commands of the store that a newcomer may want to try, with what each does: for the first start on an embedded database */
@@ -44,11 +46,12 @@ export async function run(store: Store): Promise<never> {
   // for as long as the process runs. Everything that they refer to then outlives the collections of new objects.
   setFlagsFromString('--no-allocation-site-pretenuring');
   try {
+    checkDefinition(store.definition);
+    checkResources(store.definition, store.resources);
     const notices = loadEnvironmentFile();
     const shutdown = waitForShutdown();
-    const config = readConfig(process.env, process, notices);
-    checkIdentity(store.resources);
-    const output = await createLogger(config);
+    const config = readConfig(store.definition.identity, process.env, process, notices);
+    const output = await createLogger(store.definition.identity, config);
     const unshared = describeUnsharedLimits(config.redisUrls, process.env) ?? [];
     for (const notice of notices.concat(unshared)) output.log.warn(notice);
     const ignored = config.ignoredParameters.join(', ');
@@ -61,7 +64,7 @@ export async function run(store: Store): Promise<never> {
     }
     process.exit(0);
   } catch (error) {
-    exitWithError(error);
+    exitWithError(store.definition.root, error);
   }
 }
 
@@ -72,18 +75,24 @@ async function openAndServe(
   output: ProcessLog,
   shutdown: Promise<string>,
 ): Promise<void> {
-  const source = await openSource({ config, role: 'service', log: output.log });
+  const source = await openSource({ definition: store.definition, config, role: 'service', log: output.log });
   try {
-    const banner = source.isEmbedded ? await seedDevelopment(store, config, source) : '';
-    if (!source.isEmbedded) await checkSchema(source.database);
     const { database } = source;
-    const { resources } = store;
-    const gap = await findHistoryGap(database);
-    if (gap !== undefined) output.log.warn(describeGap(gap));
+    const { definition, resources } = store;
+    const warning = await checkDatabase(definition, database);
+    if (warning !== undefined) output.log.warn(warning);
+    const banner = source.isEmbedded ? await seedDevelopment(store, config, source) : '';
     const counters = [output.lostLines];
     // Loaded now, so that no caller waits for it.
     await database.loadPrisma();
-    const service = await createService({ config, database, log: output.log, resources, counters });
+    const service = await createService({
+      definition,
+      config,
+      database,
+      log: output.log,
+      resources,
+      counters,
+    });
     await serve(service, config, output, shutdown, (url) => {
       output.print(banner.replaceAll('{url}', url));
       if (source.isEmbedded) void recordAddress(config.dataDir, url);
@@ -123,37 +132,39 @@ async function serve(
 }
 
 /** What a newcomer may want to do after the first call */
-function describeNextSteps(ofStore: Store['nextSteps']): string {
+function describeNextSteps({ definition, nextSteps: ofStore }: Store): string {
+  const { root } = definition;
   const steps = {
-    ...(hasScript('studio') && { 'npm run studio': 'look at the data, and change it' }),
-    [toInstalledCommands('npm run keys -- --help')]: 'issue keys, and see what they are used for',
+    ...(hasScript(root, 'studio') && { 'npm run studio': 'look at the data, and change it' }),
+    [toInstalledCommands(root, 'npm run keys -- --help')]: 'issue keys, and see what they are used for',
     ...ofStore,
   };
   const width = Math.max(...Object.keys(steps).map((command) => command.length));
   const lines = Object.entries(steps).map(
     ([command, purpose]) => `  ${command.padEnd(width)}    ${purpose}\n`,
   );
+  const current = readCurrentClient(root);
   const client =
-    CURRENT_CLIENT === undefined
-      ? ''
-      : `The typed client, in a project of yours: npm install {url}/${CURRENT_CLIENT}\n\n`;
+    current === undefined ? '' : `The typed client, in a project of yours: npm install {url}/${current}\n\n`;
   return `What comes next, in another terminal:\n\n${lines.join('')}\n${client}`;
 }
 
 /** Adds the sample data to a new embedded database and provides its key. Returns the banner that shows the key. */
-async function seedDevelopment(
-  { nextSteps }: Store,
-  config: Config,
-  { database }: DatabaseSource,
-): Promise<string> {
+async function seedDevelopment(store: Store, config: Config, { database }: DatabaseSource): Promise<string> {
+  const { definition } = store;
+  const { identity, root } = definition;
   const isFirstStart = !(await hasDevelopmentKey(config.dataDir));
-  if (isFirstStart) await addSampleData(database);
-  const key = await provideDevelopmentKey(config.dataDir, createKeyStore(database, config.keyPrefix));
-  const keyPage = HAS_OWN_PAGE ? ', what a key has left at {url}/docs/key' : '';
+  if (isFirstStart) await addSampleData(definition, database);
+  const key = await provideDevelopmentKey(
+    config.dataDir,
+    createKeyStore(database, config.keyPrefix, definition.scopes),
+    { plan: definition.developmentPlan, prefix: config.keyPrefix },
+  );
+  const keyPage = hasOwnPage(root) ? ', what a key has left at {url}/docs/key' : '';
   return (
-    `\nThe ${IDENTITY.title} is ready at {url}, its reference page at {url}/docs${keyPage}.\n` +
+    `\nThe ${identity.title} is ready at {url}, its reference page at {url}/docs${keyPage}.\n` +
     'Try it with the development key:\n\n' +
-    `  curl -H 'Authorization: Bearer ${key}' '{url}${REST_PREFIX}${IDENTITY.mainPath}?limit=5'\n\n${isFirstStart ? describeNextSteps(nextSteps) : ''}`
+    `  curl -H 'Authorization: Bearer ${key}' '{url}${REST_PREFIX}${identity.mainPath}?limit=5'\n\n${isFirstStart ? describeNextSteps(store) : ''}`
   );
 }
 

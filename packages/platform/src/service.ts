@@ -1,19 +1,18 @@
 import { channel } from 'node:diagnostics_channel';
-import { IDENTITY } from '@animal-store/definition/identity';
-import { WINDOWS } from '@animal-store/definition/plans';
 import { createLimiter } from '@animal-store/limits';
 import type { FastifyBaseLogger } from 'fastify';
 import { type AppOptions, buildApp } from './app.js';
 import type { Database } from './connections/client.js';
 import { detectOutage, withOutages } from './connections/outage.js';
+import type { Definition } from './definition/definition.js';
 import { type Authenticator, createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
-import { TEST_PREFIX } from './keys/format.js';
-import { describeGap, findHistoryGap } from './keys/history.js';
+import { testPrefix } from './keys/format.js';
 import { createKeyStore, type KeyStore } from './keys/store.js';
-import { checkSchema } from './migrations/grants.js';
+import { checkDatabase } from './monitoring/database-check.js';
 import { measureQueries } from './monitoring/query-durations.js';
 import { createRouter, type Resource } from './operations/resource.js';
+import { checkStore } from './operations/resource-check.js';
 import type { Config } from './process/config.js';
 import { deleteExpiredCreates } from './tables/idempotency.js';
 import { BATCH_CHANNEL } from './timing/batch-channel.js';
@@ -31,13 +30,14 @@ const EXPIRY_WARNING_MS = 7 * 86_400_000;
 const CLEANUP_INTERVAL_MS = 60 * 60 * 1000;
 
 /** Published when the last request has been answered: what subscribers hand to `waitFor` is awaited before the end. */
-const closeChannel = channel(`${IDENTITY.name}.close`);
+const closeChannel = channel('animal-store.close');
 
 type ServiceConfig = Omit<Config, 'appEnv' | 'databaseUrl' | 'dataDir' | 'logLevel' | 'port'>;
 
 export type Service = Awaited<ReturnType<typeof createService>>;
 
 export interface ServiceOptions {
+  readonly definition: Definition;
   readonly config: ServiceConfig;
   readonly database: Database;
   readonly log: FastifyBaseLogger;
@@ -52,10 +52,19 @@ export interface ServiceOptions {
 
 /** Composes the service, ready but not listening yet: for the process, the tests and the bench alike. */
 export async function createService(options: ServiceOptions) {
-  const { config, database, log, resources, counters = [], now = Date.now, overrides = {} } = options;
+  const {
+    definition,
+    config,
+    database,
+    log,
+    resources,
+    counters = [],
+    now = Date.now,
+    overrides = {},
+  } = options;
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const router = createRouter(resources);
-  const keys = createKeyStore(database, config.keyPrefix);
+  const keys = createKeyStore(database, config.keyPrefix, definition.scopes);
   const bans = createBans({ store: keys, now, log });
   const usages = createUsageStore(database);
   const usage = new UsageCounter({
@@ -66,7 +75,7 @@ export async function createService(options: ServiceOptions) {
   });
   const endFlushing = flushRegularly(usage);
   const stores = createStores(resources, database);
-  const durations = measureQueries(database);
+  const durations = measureQueries(database, definition.identity.metricsPrefix);
   const limiter = overrides.limiter ?? (await createRedisLimiter(options, now, durations.ofRedis));
   const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
   await Promise.all([
@@ -76,6 +85,7 @@ export async function createService(options: ServiceOptions) {
   ]);
   const { app, probes } = await buildApp({
     ...config,
+    definition,
     connections: { keepAliveTimeout: config.keepAliveSeconds * 1_000 },
     log,
     now,
@@ -86,15 +96,15 @@ export async function createService(options: ServiceOptions) {
     bans,
     usage,
     revokeKey: createRevoke(keys, authenticator, now),
-    canRehearse: config.keyPrefix === TEST_PREFIX,
+    canRehearse: config.keyPrefix === testPrefix(definition.identity.keyPrefix),
     countConnections: database.countConnections,
-    checkReadiness: () => checkReadiness(database),
+    checkReadiness: () => checkReadiness(definition, database),
     counters,
     durations: [durations.ofDatabase, ...(config.redisUrls.length > 0 ? [durations.ofRedis] : [])],
     countKeys: () => countKeys(keys, now()),
     async buildDocument(publicUrl) {
       const { buildDocument } = await import('./docs/document.js');
-      return buildDocument({ ...config, resources, publicUrl });
+      return buildDocument({ ...config, definition, resources, publicUrl });
     },
     ...overrides,
   });
@@ -127,20 +137,21 @@ function cleanUpRegularly(
 
 /** By the name of their resource. A call that takes too long fails as an outage. */
 function createStores(resources: readonly Resource[], database: Database) {
-  const stores = resources.map(({ name, createStore }) => [
-    name,
-    withOutages(OPERATION_TIMEOUT_MS, createStore(database)),
-  ]);
+  const stores = resources.map(({ name, createStore }) => {
+    const store = createStore(database);
+    checkStore(name, store);
+    return [name, withOutages(OPERATION_TIMEOUT_MS, store)];
+  });
   return Object.fromEntries(stores);
 }
 
 function createRedisLimiter(
-  { config: { redisUrls, readRedisUrls }, log }: ServiceOptions,
+  { definition, config: { redisUrls, readRedisUrls }, log }: ServiceOptions,
   now: () => number,
   durations: ReturnType<typeof createDurations>,
 ) {
   return createLimiter({
-    windows: WINDOWS,
+    windows: definition.windows,
     redisUrls,
     readRedisUrls,
     log,
@@ -165,15 +176,14 @@ function createRevoke(
 }
 
 /** Resolves with a warning, if there is one, while requests can be served. */
-async function checkReadiness(database: Database): Promise<string | undefined> {
+async function checkReadiness(definition: Definition, database: Database): Promise<string | undefined> {
   // Together with the others, because a process that is late has no time for one after the other.
   const statements = database.checkStatements();
   statements.catch(() => {});
   const reads = { ...database, pool: database.reads.pool };
-  await checkSchema(reads);
-  const gap = await findHistoryGap(reads);
+  const warning = await checkDatabase(definition, reads);
   await statements;
-  return gap && describeGap(gap);
+  return warning;
 }
 
 /** @param at Unix milliseconds */

@@ -1,9 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { IDENTITY } from '@animal-store/definition/identity';
-import { SCOPES } from '@animal-store/definition/scopes';
 import { expect, test } from 'vitest';
-import { create, list, otherList, read } from '#operations-under-test';
+import { create, definition, list, otherList, read } from '#operations-under-test';
 
 const PLATFORM = 'packages/platform/src';
 const README = readFileSync('packages/platform/README.md', 'utf8');
@@ -142,9 +140,9 @@ test('every room has a README that says what belongs there, what does not, and w
 });
 
 test('nothing in the platform says what the store is called or serves', () => {
-  const { name, title, description, keyPrefix, metricsPrefix, mainTable } = IDENTITY;
+  const { name, title, description, keyPrefix, metricsPrefix, mainTable } = definition.identity;
   const names = [name, title, description, `${keyPrefix}live`, `${keyPrefix}test`, metricsPrefix, mainTable];
-  const words = [...names, ...SCOPES];
+  const words = [...names, ...definition.scopes];
   for (const path of listSources(PLATFORM)) {
     // Comments may give examples, and the packages of this repository have the store's scope.
     const code = readFileSync(path, 'utf8').replaceAll(/\/\*.*?\*\/|^\s*\/\/.*$|@[\w-]+\/[\w/-]+/gms, '');
@@ -153,6 +151,16 @@ test('nothing in the platform says what the store is called or serves', () => {
       path,
     ).toEqual([]);
   }
+});
+
+/** What may be kept, by file: scripts of package.json by the folder of a store, and the pause of a busy process */
+const KEPT = ['admission/charge.ts', 'errors/installed-commands.ts'];
+
+test('no module of the platform keeps a definition: two stores run in one process', () => {
+  const mutable =
+    /^(?:export )?(?:let |var |const \w+(?:: [^=]+)? = new (?:Map|Set|WeakMap|WeakSet)(?:<.*>)?\(\))/m;
+  const keeping = listSources(PLATFORM).filter((path) => mutable.test(readFileSync(path, 'utf8')));
+  expect(keeping.map((path) => path.slice(PLATFORM.length + 1))).toEqual(KEPT);
 });
 
 test('the tests of the platform import nothing of the repository around it, but what the tests of its libraries share', () => {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { create, list, resources } from '../../../test/support/operations-under-test.js';
-import { deprecated } from '../../platform/test/store/deprecated.js';
 import {
   type Browser,
   findBrowser,
@@ -13,6 +12,7 @@ import {
   openPage,
   type WatchedPage,
 } from '../../platform/test/support/browser.js';
+import { deprecated } from '../../platform/test/support/deprecated.js';
 import { createCaller, startService, type TestService } from '../../platform/test/support/test-service.js';
 
 const DAY_MS = 86_400_000;

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { GUIDES_FOLDER, listGuides } from '../../../test/guides/code-blocks.js';
 import { create } from '../../../test/support/operations-under-test.js';
-import { errorTable } from '../../platform/src/errors/error-table.js';
+import { errorTable } from '../../platform/test/support/error-table.js';
 
 interface Section {
   readonly title: string;

@@ -3,19 +3,20 @@ import { basename, dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { OperatorError } from '../../../packages/platform/src/errors/operator-error.js';
 import { applyMigrations } from '../../../packages/platform/src/migrations/migration-runner.js';
-import { PRISMA_FOLDER, readMigrations } from '../../../packages/platform/src/migrations/migrations.js';
+import { prismaFolderOf, readMigrations } from '../../../packages/platform/src/migrations/migrations.js';
 import { execute } from '../../../packages/platform/test/support/execute.js';
 import { runNode } from '../../../packages/platform/test/support/process.js';
 import { asService } from '../../../packages/platform/test/support/service-role.js';
 import { createTemporaryFolder } from '../../../packages/platform/test/support/temporary-folder.js';
 import { createTestDatabase } from '../../../packages/platform/test/support/test-service.js';
 import { draftMigration, findDrift } from '../../../scripts/migrations/schema-difference.js';
+import { definition } from '../../../src/definition/definition.js';
 
 /** A copy of prisma/, and what adds a model to its schema. */
 async function copyPrisma() {
   const folder = await createTemporaryFolder();
   onTestFinished(() => rm(folder, { recursive: true }));
-  await cp(PRISMA_FOLDER, folder, { recursive: true });
+  await cp(prismaFolderOf(definition.root), folder, { recursive: true });
   const path = join(folder, 'schema.prisma');
   const addModel = async (model: string) => writeFile(path, (await readFile(path, 'utf8')) + model);
   return { folder, addModel, migrations: join(folder, 'migrations') };
@@ -73,7 +74,7 @@ test('a draft begins with what Prisma cannot express: ids, checks, turns and gra
     'GENERATED ALWAYS AS IDENTITY',
     'CHECK',
     '"insert_turns"',
-    'packages/definition/src/identity.ts',
+    'src/definition/identity.ts',
   ])
     expect(head).toContain(part);
 });
@@ -100,7 +101,7 @@ test.each(['public', 'own'])(
     const target = new URL(await createTestDatabase('template0'));
     target.searchParams.set('schema', schema);
     const url = target.href;
-    await applyMigrations(url);
+    await applyMigrations(url, definition.root);
     expect(await findDrift(url)).toBeUndefined();
     await execute(
       url,

@@ -1,5 +1,5 @@
-import { ApiError } from '@animal-store/platform/errors';
-import { answerPage, createProcedure, type Resource } from '@animal-store/platform/operations';
+import { answerPage, type Resource } from '@animal-store/platform/operations';
+import { ApiError, createProcedure } from '../store.js';
 import { boat, boatList, boatReference, boatsPage, newBoat } from './schema.js';
 import { type BoatStore, createBoatStore } from './store.js';
 

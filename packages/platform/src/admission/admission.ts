@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Protocol } from '../contract/protocol.js';
 import { ApiError, overloaded } from '../errors/api-error.js';
+import type { ErrorTable } from '../errors/error-table.js';
 import { type Rehearsal, readRehearsal } from '../errors/rehearsal.js';
 import type { ApiKey } from '../keys/api-key.js';
 import { type Authenticator, findScopeError } from '../keys/authenticator.js';
@@ -49,6 +50,8 @@ declare module 'fastify' {
 
 export interface AdmissionOptions extends Omit<ChargeOptions, 'metrics'>, AnnounceOptions {
   readonly authenticator: Authenticator;
+  /** The errors of the service */
+  readonly errors: ErrorTable;
   /** Whether clients with test keys may rehearse errors */
   readonly canRehearse: boolean;
 }
@@ -153,7 +156,7 @@ async function findAdmissionError(
   const mediaTypeError = findMediaTypeError(request);
   if (mediaTypeError !== undefined) return mediaTypeError;
   if (!options.canRehearse || headers.prefer === undefined) return undefined;
-  return rehearse(request, result.binding.resetSeconds);
+  return rehearse(request, result.binding.resetSeconds, options.errors);
 }
 
 /** The 404 or 405 of a request that no operation serves, whatever its key. */
@@ -176,20 +179,21 @@ async function announceKey(
   apiKey: ApiKey,
   cost: number,
   reply: FastifyReply,
-  { limiter, limitsPer, now }: ProtocolOptions,
+  { definition, limiter, limitsPer, now }: ProtocolOptions,
 ): Promise<void> {
   announceExpiry(apiKey, reply, now());
-  reply.headers(limitHeaders(await limiter.read(toSubject(apiKey, limitsPer), cost)));
+  reply.headers(limitHeaders(await limiter.read(toSubject(apiKey, limitsPer, definition), cost)));
 }
 
 /** The error that the client asks for; undefined if each call of the request responds with it instead. */
 function rehearse(
   { admission, apiProtocol: protocol, headers }: FastifyRequest,
   resetSeconds: number,
+  errors: ErrorTable,
 ): ApiError | undefined {
   const { scope, listAllowed } = admission.target;
   const allow = listAllowed?.().join(', ');
-  const rehearsal = readRehearsal(String(headers.prefer), { allow, resetSeconds, protocol });
+  const rehearsal = readRehearsal(String(headers.prefer), { errors, allow, resetSeconds, protocol });
   if (rehearsal === undefined || rehearsal instanceof ApiError) return rehearsal;
   if (!rehearsal.isOfCalls) return rehearsal.createError(scope);
   admission.rehearsal = rehearsal;

@@ -2,12 +2,11 @@ import type { RateLimitResult } from '@animal-store/limits';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { EXPIRY_NOTICE_DAYS } from '../contract/bounds.js';
 import { deprecationHeaders } from '../contract/deprecation.js';
-import type { ErrorCode } from '../errors/api-error.js';
 import type { ApiKey } from '../keys/api-key.js';
 
 const EXPIRY_NOTICE_MS = EXPIRY_NOTICE_DAYS * 86_400_000;
 /** Responses with one of these codes name no operation, and so lack the headers of a deprecation. */
-const CODES_OF_MISSING: ReadonlySet<ErrorCode | undefined> = new Set([
+const CODES_OF_MISSING: ReadonlySet<string | undefined> = new Set([
   'method_not_allowed',
   'operation_removed',
 ]);
@@ -49,7 +48,7 @@ export function announceDeprecation(
   { publicUrl, now }: AnnounceOptions,
 ): void {
   const { deprecation } = target;
-  const { code } = (error ?? rehearsal ?? {}) as { readonly code?: ErrorCode };
+  const { code } = (error ?? rehearsal ?? {}) as { readonly code?: string };
   if (deprecation !== undefined && !CODES_OF_MISSING.has(code))
     reply.headers(deprecationHeaders(deprecation, publicUrl(), now()));
 }

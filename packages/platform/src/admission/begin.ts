@@ -29,14 +29,14 @@ export interface BeginOptions extends LimitCheckOptions {
 function mayBegin(
   apiKey: ApiKey,
   { admission: { target }, headers, raw }: FastifyRequest,
-  { limiter, limitsPer, bans, overload, canRehearse }: BeginOptions,
+  { definition, limiter, limitsPer, bans, overload, canRehearse }: BeginOptions,
 ): boolean {
   const { cost, scope } = target;
   if (!target.mayBegin) return false;
   if (canRehearse && headers.prefer !== undefined) return false;
   if (scope !== undefined && findScopeError(apiKey, scope) !== undefined) return false;
   if (bans.bannedUntil(apiKey) !== undefined) return false;
-  if (limiter.isDenied(toSubject(apiKey, limitsPer), cost)) return false;
+  if (limiter.isDenied(toSubject(apiKey, limitsPer, definition), cost)) return false;
   // Last, because a request that has waited too long counts as one that is answered with a 503.
   return overload.check(raw.queuedMs) === undefined;
 }

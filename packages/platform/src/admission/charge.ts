@@ -1,6 +1,6 @@
 import type { Limiter, RateLimitResult, Subject } from '@animal-store/limits';
 import type { FastifyRequest } from 'fastify';
-import { type LimitsPer, limitsOf } from '../contract/plans.js';
+import { type LimitsPer, limitsOf, type Plans } from '../contract/plans.js';
 import { type ApiError, tooManyRequests } from '../errors/api-error.js';
 import type { ApiKey } from '../keys/api-key.js';
 import type { Bans } from '../keys/bans.js';
@@ -12,6 +12,7 @@ import { UNNAMED_CALL, type UsageCounter } from '../usage/counter.js';
 const MAX_RETRY_AFTER_SECONDS = 24 * 86_400;
 
 export interface LimitCheckOptions {
+  readonly definition: Plans;
   readonly limiter: Limiter;
   /** Whether the keys of an owner share their counts */
   readonly limitsPer: LimitsPer;
@@ -42,7 +43,7 @@ export async function charge(
   const { cost, freeForKey, countsTowardsBan } = limited;
   const address = () => toAddress(request, options);
   const check = await checkLimits({ apiKey, address, cost, freeForKey, countsTowardsBan }, options);
-  // The limiter counts in WINDOWS, which have these names.
+  // The limiter counts in the store's windows, which have these names.
   admission.limits = check.result.windows as readonly KeyLimit[];
   admission.bannedUntil = check.bannedUntil;
   options.metrics.countDecision(check.error?.code, apiKey?.plan);
@@ -112,12 +113,12 @@ export interface LimitCheck {
 /** Counts a request against the limits of its key or address, unless the key is banned. */
 export async function checkLimits(
   request: LimitedRequest,
-  { limiter, limitsPer, bans, now }: LimitCheckOptions,
+  { definition, limiter, limitsPer, bans, now }: LimitCheckOptions,
 ): Promise<LimitCheck> {
   const { apiKey, address, cost, countsTowardsBan } = request;
-  const subject = apiKey === undefined ? address() : toSubject(apiKey, limitsPer);
+  const subject = apiKey === undefined ? address() : toSubject(apiKey, limitsPer, definition);
   // Free requests and denials count for each key alone, even if keys share limits.
-  const own = apiKey === undefined ? subject : toSubject(apiKey, 'key');
+  const own = apiKey === undefined ? subject : toSubject(apiKey, 'key', definition);
   const bannedUntil = apiKey && bans.bannedUntil(apiKey);
   if (apiKey !== undefined && request.freeForKey === 'always')
     return { result: await limiter.read(subject, cost), bannedUntil };
@@ -156,11 +157,12 @@ function toDenial({ retryAfterSeconds }: RateLimitResult): ApiError {
  * The subject that a request of a key counts against. Keys that share a count are each held to the limits of their own plan,
  * and the requests of one count for all.
  */
-export function toSubject(apiKey: ApiKey, limitsPer: LimitsPer): Subject {
+export function toSubject(apiKey: ApiKey, limitsPer: LimitsPer, plans: Plans): Subject {
   const { id, owner } = apiKey;
   const isShared = limitsPer === 'owner' && owner !== null;
   // A Redis Cluster would take braces for a hash tag.
-  return { kind: 'key', id: isShared ? `owner:${encodeURIComponent(owner)}` : id, limits: limitsOf(apiKey) };
+  const limits = limitsOf(plans, apiKey);
+  return { kind: 'key', id: isShared ? `owner:${encodeURIComponent(owner)}` : id, limits };
 }
 
 let tick: Promise<void> | undefined;

@@ -1,20 +1,19 @@
-import { SCOPES } from '@animal-store/definition/scopes';
 import { z } from 'zod';
+import type { Definition } from '../definition/definition.js';
 import { OperatorError } from '../errors/operator-error.js';
 import type { ApiKey, ListedKey } from '../keys/api-key.js';
 import { MAX_BAN_SECONDS } from '../keys/bans.js';
 import type { PastOwner } from '../usage/store.js';
 import * as parse from './arguments.js';
 import { defineCommand, type KeyCommand, type KeyTools } from './command.js';
-import { CREATE } from './create-command.js';
+import { createCreateCommand } from './create-command.js';
 import { expectFound, findKey, ID, ONE_KEY, selecting, selectKeys, usableId } from './key-command.js';
 import * as view from './key-view.js';
-
-const READ_SCOPES = SCOPES.filter((scope) => scope.endsWith(':read'));
+import { fitsPlan, planError, planExample, planMembers, scopes } from './store-arguments.js';
 
 /** The commands that change keys, or issue one. */
-export const CHANGES: readonly KeyCommand[] = [
-  CREATE,
+export const createChangeCommands = (definition: Definition): readonly KeyCommand[] => [
+  createCreateCommand(definition),
   defineCommand({
     name: 'rotate',
     description: 'replace a key: the new one is shown only this once',
@@ -28,14 +27,15 @@ export const CHANGES: readonly KeyCommand[] = [
         ),
       again: parse.flag('even during the overlap of an earlier rotation, whose old key then ends at once'),
     }),
-    async run({ store }, input) {
-      const { apiKeys, isOne } = await selectKeys({ store }, input, 'rotated');
+    async run(tools, input) {
+      const { store } = tools;
+      const { apiKeys, isOne } = await selectKeys(tools, input, 'rotated');
       const ids = apiKeys.map(usableId);
       const issued = await store.rotateAll(ids, input.overlap, input.again);
       if (issued.length === 0) await refuseOverlapping(store, ids);
       return isOne
-        ? view.printIssued(expectFound(apiKeys[0]?.id ?? '', issued[0]))
-        : view.printAllIssued(issued);
+        ? view.printIssued(definition, expectFound(apiKeys[0]?.id ?? '', issued[0]))
+        : view.printAllIssued(definition, issued);
     },
   }),
   defineCommand({
@@ -54,8 +54,11 @@ export const CHANGES: readonly KeyCommand[] = [
   defineCommand({
     name: 'set-plan',
     description: 'move a key to another plan',
-    examples: [`${ID} --plan ${parse.planExample(2)}`, `--owner acme --plan ${parse.planExample(2)} --yes`],
-    input: selecting(parse.planMembers).refine(parse.fitsPlan, { error: parse.PLAN_ERROR }),
+    examples: [
+      `${ID} --plan ${planExample(definition, 2)}`,
+      `--owner acme --plan ${planExample(definition, 2)} --yes`,
+    ],
+    input: selecting(planMembers(definition)).refine(fitsPlan(definition), { error: planError(definition) }),
     run: (tools, input) =>
       changeSelected(tools, input, `moved to the plan ${input.plan}`, (apiKeys) =>
         tools.store.setPlanAll(apiKeys.map(usableId), input),
@@ -64,8 +67,11 @@ export const CHANGES: readonly KeyCommand[] = [
   defineCommand({
     name: 'set-scopes',
     description: 'change what a key may do',
-    examples: [`${ID} --scopes ${READ_SCOPES}`, `--owner acme --scopes ${READ_SCOPES} --yes`],
-    input: selecting({ scopes: parse.scopes }),
+    examples: [
+      `${ID} --scopes ${listReadScopes(definition)}`,
+      `--owner acme --scopes ${listReadScopes(definition)} --yes`,
+    ],
+    input: selecting({ scopes: scopes(definition) }),
     run: (tools, input) =>
       changeSelected(tools, input, `given the scopes ${input.scopes}`, (apiKeys) =>
         tools.store.setScopesAll(apiKeys.map(usableId), input.scopes),
@@ -91,7 +97,7 @@ export const CHANGES: readonly KeyCommand[] = [
       const found = await findKey(tools, id);
       const apiKey = expectFound(found.id, await tools.store.setOwner(found.id, owner));
       const pastOwners = await tools.usage.readPastOwners(found.id);
-      return view.printKey(apiKey, { pastOwners }, pastOwners.map(toBillField));
+      return view.printKey(definition, apiKey, { pastOwners }, pastOwners.map(toBillField));
     },
   }),
   defineCommand({
@@ -117,6 +123,8 @@ export const CHANGES: readonly KeyCommand[] = [
   }),
 ];
 
+const listReadScopes = ({ scopes }: Definition) => scopes.filter((scope) => scope.endsWith(':read'));
+
 const toBillField = ({ owner, until }: PastOwner) =>
   ['Usage', `up to ${until} (UTC) is on the bill of ${owner === null ? 'nobody' : owner}`] as const;
 
@@ -127,7 +135,7 @@ async function changeOne(
   change: (apiKey: ListedKey) => Promise<ApiKey | undefined>,
 ): Promise<view.Printed> {
   const apiKey = await findKey(tools, id);
-  return view.printKey(expectFound(apiKey.id, await change(apiKey)));
+  return view.printKey(tools.definition, expectFound(apiKey.id, await change(apiKey)));
 }
 
 /** Says why nothing was rotated, if the keys exist. The clock of the database decides whether an overlap lasts. */
@@ -158,6 +166,6 @@ async function changeSelected(
     return found === undefined ? [] : { ...apiKey, ...found };
   });
   return isOne
-    ? view.printKey(expectFound(apiKeys[0]?.id ?? '', changed.get(apiKeys[0]?.id ?? '')))
-    : view.printKeys(listed);
+    ? view.printKey(tools.definition, expectFound(apiKeys[0]?.id ?? '', changed.get(apiKeys[0]?.id ?? '')))
+    : view.printKeys(tools.definition, listed);
 }

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
+import type { Definition } from '../definition/definition.js';
 import { OperatorError } from '../errors/operator-error.js';
 import type { KeyHistoryStore } from '../keys/history.js';
 import type { KeyStore } from '../keys/store.js';
@@ -8,13 +9,19 @@ import type { UsageStore } from '../usage/store.js';
 import { isCompleteId } from './arguments.js';
 import type { Printed, Streamed } from './key-view.js';
 
+/** What a store hands to the command line. */
+export interface CommandOptions {
+  /** What the store is called, sells and allows */
+  readonly definition: Definition;
+  /** Called by the commands that need to know the operations */
+  readonly loadResources: () => Promise<readonly Resource[]>;
+}
+
 /** What a command works with, open while it runs. */
-export interface KeyTools {
+export interface KeyTools extends CommandOptions {
   readonly store: KeyStore;
   readonly usage: UsageStore;
   readonly history: KeyHistoryStore;
-  /** For the commands that need to know the operations */
-  readonly loadResources: () => Promise<readonly Resource[]>;
 }
 
 /** What a command says about a member of its input */

@@ -1,15 +1,17 @@
 import { z } from 'zod';
+import type { Definition } from '../definition/definition.js';
 import { OperatorError } from '../errors/operator-error.js';
 import type { ApiKey, ListedKey } from '../keys/api-key.js';
 import { maskControls } from '../process/terminal-text.js';
 import * as parse from './arguments.js';
 import type { KeyTools } from './command.js';
 import { formatKeys } from './key-view.js';
+import { idOrHint, isKeyHint } from './store-arguments.js';
+
+type FindingTools = Pick<KeyTools, 'definition' | 'store'>;
 
 /** The id in examples */
 export const ID = '0b54e7c0';
-/** The first characters of a key in examples */
-export const HINT = parse.HINT_EXAMPLE;
 
 /** The argument of a command on one key, for `findKey` */
 export const ONE_KEY = {
@@ -17,15 +19,15 @@ export const ONE_KEY = {
 };
 
 /** The argument of a command that also takes the first characters of the key. */
-export const ONE_KEY_OR_HINT = {
-  id: parse.idOrHint.describe(
+export const oneKeyOrHint = (definition: Definition) => ({
+  id: idOrHint(definition).describe(
     'the id of the key or its beginning, or the first characters of the key, as "keys list" shows them',
   ),
-};
+});
 
 /** Finds the key of an argument. @throws OperatorError unless exactly one matches */
-export async function findKey({ store }: Pick<KeyTools, 'store'>, prefix: string): Promise<ListedKey> {
-  const isHint = parse.isHint(prefix);
+export async function findKey({ definition, store }: FindingTools, prefix: string): Promise<ListedKey> {
+  const isHint = isKeyHint(definition, prefix);
   const found = await (isHint ? store.findByHint(prefix) : store.findByIdPrefix(prefix));
   if (found.length <= 1) return expectFound(prefix, found[0], isHint ? 'that starts with' : 'with the id');
   throw ambiguous(
@@ -86,7 +88,7 @@ export function selecting<Own extends z.ZodRawShape>(own: Own) {
  * @throws OperatorError with the keys of the owner, if there is no --yes; and when there is no such key
  */
 export async function selectKeys(
-  tools: Pick<KeyTools, 'store'>,
+  tools: FindingTools,
   { id = '', owner, yes }: Selection,
   wouldBe: string,
 ): Promise<{ readonly apiKeys: readonly ListedKey[]; readonly isOne: boolean }> {
@@ -98,7 +100,7 @@ export async function selectKeys(
     throw new OperatorError(`${problem}: "keys list" shows all keys and their owners.`, { exitCode: 3 });
   }
   if (!yes) {
-    const list = formatKeys(apiKeys, Date.now());
+    const list = formatKeys(tools.definition, apiKeys, Date.now());
     const advice = 'Nothing was changed: add {yes} to do it.';
     throw new OperatorError(`${count} would be ${wouldBe}:\n\n${list}\n\n${advice}`, { exitCode: 2 });
   }

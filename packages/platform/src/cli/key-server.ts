@@ -2,14 +2,15 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { IDENTITY } from '@animal-store/definition/identity';
 import type { Logger } from 'pino';
 import { readCode, toReported } from '../connections/outage.js';
 import { BODY_LIMIT_BYTES } from '../contract/bounds.js';
+import type { Definition } from '../definition/definition.js';
+import { toInstalledCommands } from '../errors/installed-commands.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { LIVE_PATH, METRICS_PATH, PROBE_PATHS } from '../monitoring/probes.js';
-import { type KeyTools, runWithJson } from './command.js';
-import { COMMANDS, toParts } from './key-commands.js';
+import { type KeyCommand, type KeyTools, runWithJson } from './command.js';
+import { createKeyCommands, toParts } from './key-commands.js';
 import type { Operator } from './operator-tokens.js';
 
 const TIMEOUTS = {
@@ -41,13 +42,10 @@ const HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
   503: { 'Retry-After': '1' },
 };
 
-const commands = new Map(COMMANDS.map((command) => [`/${command.name}`, command]));
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** 1 while keys can be managed */
-const READY_METRIC = `${IDENTITY.metricsPrefix}keys_ready`;
-
 export interface KeyServerOptions {
+  readonly definition: Definition;
   /** What a command works with, so that the record of keys names the program */
   readonly toolsOf: (operator: Operator) => KeyTools;
   /** The program whose token an Authorization header has */
@@ -73,6 +71,8 @@ class Refusal extends Error {
  * what was sent or returned.
  */
 export function createKeyServer(options: KeyServerOptions): Server {
+  const { definition } = options;
+  const commands = new Map(createKeyCommands(definition).map((command) => [`/${command.name}`, command]));
   const server = createServer(TIMEOUTS, async (request, response) => {
     const startedAt = performance.now();
     // Afterwards the socket may be closed.
@@ -82,8 +82,8 @@ export function createKeyServer(options: KeyServerOptions): Server {
     response.on('error', () => {});
     response.setHeader('Content-Type', 'application/json').setHeader('Cache-Control', 'no-store');
     const operator = options.findOperator(request.headers.authorization);
-    const failure = await respond(request, response, operator, server.listening, options).catch(
-      (error: unknown) => sendError(response, error),
+    const failure = await respond(request, response, operator, server.listening, commands, options).catch(
+      (error: unknown) => sendError(definition.root, response, error),
     );
     await closed;
     if (!server.listening) server.closeIdleConnections();
@@ -107,13 +107,14 @@ async function respond(
   response: ServerResponse,
   operator: Operator | undefined,
   isListening: boolean,
-  { toolsOf, checkReadiness }: KeyServerOptions,
+  commands: ReadonlyMap<string, KeyCommand>,
+  { definition, toolsOf, checkReadiness }: KeyServerOptions,
 ): Promise<undefined> {
   const { method = '', url = '', headers } = request;
   // Only a browser sends one, for whichever page it shows.
   if (headers.origin !== undefined) throw new Refusal(403, 'Requests with an Origin are refused.');
   if (PROBE_PATHS.includes(url) && ['GET', 'HEAD'].includes(method))
-    return respondToProbe(url, response, isListening, checkReadiness);
+    return respondToProbe(url, response, isListening, checkReadiness, definition);
   if (operator === undefined)
     throw new Refusal(401, 'Send a token of KEYS_TOKEN as: Authorization: Bearer <token>');
   const command = method === 'POST' ? commands.get(url) : undefined;
@@ -131,6 +132,7 @@ async function respondToProbe(
   response: ServerResponse,
   isListening: boolean,
   checkReadiness: KeyServerOptions['checkReadiness'],
+  { identity }: Definition,
 ): Promise<undefined> {
   if (path === LIVE_PATH) return void response.end('{"status":"ok"}\n');
   if (path === METRICS_PATH) {
@@ -139,7 +141,9 @@ async function respondToProbe(
       () => false,
     );
     response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
-    return void response.end(`# TYPE ${READY_METRIC} gauge\n${READY_METRIC} ${Number(isReady)}\n`);
+    // 1 while keys can be managed
+    const metric = `${identity.metricsPrefix}keys_ready`;
+    return void response.end(`# TYPE ${metric} gauge\n${metric} ${Number(isReady)}\n`);
   }
   if (!isListening) throw new Refusal(503, 'The server is closing.');
   const warning = await checkReadiness().catch((cause: unknown) => {
@@ -166,7 +170,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
 }
 
 /** Returns what the log says of it; undefined for a client that has left. */
-function sendError(response: ServerResponse, error: unknown) {
+function sendError(root: URL, response: ServerResponse, error: unknown) {
   if (/^(?:ERR_STREAM_|ECONNRESET)/.test(readCode(error))) return void response.destroy();
   const reported = toReported(error);
   const status =
@@ -174,7 +178,10 @@ function sendError(response: ServerResponse, error: unknown) {
       ? reported.status
       : (reported instanceof OperatorError && STATUSES[reported.exitCode]) || 500;
   const code = CODES[status];
-  const message = status === 500 ? 'Something went wrong: the log says what.' : (reported as Error).message;
+  const message =
+    status === 500
+      ? 'Something went wrong: the log says what.'
+      : toInstalledCommands(root, (reported as Error).message);
   // A report that breaks off must not pass for a whole one.
   if (response.headersSent) response.destroy();
   else response.writeHead(status, HEADERS[status]).end(`${JSON.stringify({ code, message, status })}\n`);

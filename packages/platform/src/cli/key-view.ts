@@ -1,6 +1,5 @@
-import { IDENTITY } from '@animal-store/definition/identity';
-import { SCOPES } from '@animal-store/definition/scopes';
 import { formatLimits, limitsOf } from '../contract/plans.js';
+import type { Definition } from '../definition/definition.js';
 import type { ApiKey, ListedKey } from '../keys/api-key.js';
 import type { KeyState } from '../keys/statements.js';
 import { formatTable, OWNER_CHARACTERS, shorten, shortenId } from './tables.js';
@@ -19,25 +18,39 @@ export interface Streamed {
 
 type Field = readonly [label: string, value: string];
 
+/** A key with its text, which is not stored */
+interface Issued {
+  readonly apiKey: ApiKey;
+  readonly key: string;
+}
+
 /** A key with its state at `now`, in Unix milliseconds, and the limits in effect, for --json. */
-export function toKeyJson(apiKey: ApiKey, now: number) {
-  return { ...apiKey, state: stateOf(apiKey, now)[0], limits: limitsOf(apiKey) };
+export function toKeyJson(definition: Definition, apiKey: ApiKey, now: number) {
+  return { ...apiKey, state: stateOf(apiKey, now)[0], limits: limitsOf(definition, apiKey) };
 }
 
 /** `json` and `fields` follow the key's own. */
-export function printKey(apiKey: ApiKey, json: object = {}, fields: readonly Field[] = []): Printed {
+export function printKey(
+  definition: Definition,
+  apiKey: ApiKey,
+  json: object = {},
+  fields: readonly Field[] = [],
+): Printed {
   const now = Date.now();
-  return { json: { ...toKeyJson(apiKey, now), ...json }, text: formatKey(apiKey, now, fields) };
+  return {
+    json: { ...toKeyJson(definition, apiKey, now), ...json },
+    text: formatKey(definition, apiKey, now, fields),
+  };
 }
 
-export function printIssued({ apiKey, key }: { apiKey: ApiKey; key: string }, more: object = {}): Printed {
-  const { json, text } = printKey(apiKey, { key, ...more });
+export function printIssued(definition: Definition, { apiKey, key }: Issued, more: object = {}): Printed {
+  const { json, text } = printKey(definition, apiKey, { key, ...more });
   return { json, text: `${text}\n\n${key}\n\nKeep it now: it is not shown again.`, key };
 }
 
 /** An existing key, which is shown instead of a new one. */
-export function printInUse(apiKey: ApiKey): Printed {
-  const { json, text } = printKey(apiKey, { isNew: false });
+export function printInUse(definition: Definition, apiKey: ApiKey): Printed {
+  const { json, text } = printKey(definition, apiKey, { isNew: false });
   return {
     json,
     text: `${text}\n\nThe key was issued before, and is not shown again. If it is lost, rotate it.`,
@@ -45,41 +58,41 @@ export function printInUse(apiKey: ApiKey): Printed {
 }
 
 /** Several keys that were replaced together. */
-export function printAllIssued(
-  issued: readonly { readonly apiKey: ApiKey; readonly key: string }[],
-): Printed {
+export function printAllIssued(definition: Definition, issued: readonly Issued[]): Printed {
   const now = Date.now();
   const rows = issued.map(({ apiKey, key }) => [shortenId(apiKey.id), shorten(apiKey.name, 24), key]);
   return {
-    json: issued.map(({ apiKey, key }) => ({ ...toKeyJson(apiKey, now), key })),
+    json: issued.map(({ apiKey, key }) => ({ ...toKeyJson(definition, apiKey, now), key })),
     text: `${formatTable([['ID', 'NAME', 'NEW KEY'], ...rows])}\n\nKeep them now: they are not shown again.`,
   };
 }
 
-export function printKeys(apiKeys: readonly ListedKey[]): Printed {
+export function printKeys(definition: Definition, apiKeys: readonly ListedKey[]): Printed {
   const now = Date.now();
-  return { json: apiKeys.map((apiKey) => toKeyJson(apiKey, now)), text: formatKeys(apiKeys, now) };
+  return {
+    json: apiKeys.map((apiKey) => toKeyJson(definition, apiKey, now)),
+    text: formatKeys(definition, apiKeys, now),
+  };
 }
 
-/** How much of a name fits beside the beginning of a key, whose length depends on the store's prefix. */
-const NAME_CHARACTERS = 23 - IDENTITY.keyPrefix.length;
-
 /** Keys for people, one line each, 120 characters wide at most. What does not fit is in `keys show`. */
-export function formatKeys(apiKeys: readonly ListedKey[], now: number): string {
-  return formatKeyRows(apiKeys.map((apiKey) => toKeyRow(apiKey, now)));
+export function formatKeys(definition: Definition, apiKeys: readonly ListedKey[], now: number): string {
+  return formatKeyRows(apiKeys.map((apiKey) => toKeyRow(definition, apiKey, now)));
 }
 
 /** What is shown of a key, for `formatKeyRows`. */
-export function toKeyRow(apiKey: ListedKey, now: number): string[] {
+export function toKeyRow({ identity, scopes }: Definition, apiKey: ListedKey, now: number): string[] {
+  // How much fits beside the beginning of a key, whose length depends on the store's prefix.
+  const nameCharacters = 23 - identity.keyPrefix.length;
   return [
     shortenId(apiKey.id),
-    shorten(apiKey.name, NAME_CHARACTERS),
+    shorten(apiKey.name, nameCharacters),
     apiKey.owner === null ? '-' : shorten(apiKey.owner, OWNER_CHARACTERS),
     `${apiKey.hint}…`,
     apiKey.plan,
-    SCOPES.every((scope) => apiKey.scopes.includes(scope))
+    scopes.every((scope) => apiKey.scopes.includes(scope))
       ? 'all'
-      : `${apiKey.scopes.length} of ${SCOPES.length}`,
+      : `${apiKey.scopes.length} of ${scopes.length}`,
     apiKey.lastUsedOn ?? '-',
     formatMinute(apiKey.expiresAt).slice(0, 10),
     stateOf(apiKey, now)[0],
@@ -94,14 +107,19 @@ export function formatKeyRows(rows: readonly (readonly string[])[]): string {
 }
 
 /** One key for people, one line for each field; `more` follows its own fields. */
-export function formatKey(apiKey: ApiKey, now: number, more: readonly Field[] = []): string {
+export function formatKey(
+  definition: Definition,
+  apiKey: ApiKey,
+  now: number,
+  more: readonly Field[] = [],
+): string {
   return formatTable([
     ['ID', apiKey.id],
     ['Name', apiKey.name],
     ['Owner', apiKey.owner ?? '-'],
     ['Key', `${apiKey.hint}…`],
     ['Plan', apiKey.plan],
-    ['Limits', formatLimits(limitsOf(apiKey))],
+    ['Limits', formatLimits(definition, limitsOf(definition, apiKey))],
     ['Scopes', apiKey.scopes.join(', ')],
     ['Created', formatMinute(apiKey.createdAt)],
     ['Expires', formatMinute(apiKey.expiresAt)],

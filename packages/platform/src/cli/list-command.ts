@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Definition } from '../definition/definition.js';
 import type { ListedKey } from '../keys/api-key.js';
 import { KEY_STATES, type KeyFilter } from '../keys/statements.js';
 import type { KeyStore } from '../keys/store.js';
@@ -6,27 +7,36 @@ import { escapeControls } from '../process/terminal-text.js';
 import * as parse from './arguments.js';
 import { defineCommand } from './command.js';
 import { formatKeyRows, toKeyJson, toKeyRow } from './key-view.js';
+import { plan, planExample } from './store-arguments.js';
 
 /** About 10 MB. For each page, PostgreSQL reads all keys. */
 const PAGE_KEYS = 10_000;
 
-export const LIST = defineCommand({
-  name: 'list',
-  description: 'show all keys, or those that match all given options',
-  examples: ['', '--owner acme', '--state active --unused-for 90d', `--plan ${parse.planExample(2)} --json`],
-  input: z.strictObject({
-    plan: parse.planMembers.plan.optional().describe('only keys of this plan'),
-    state: z.enum(KEY_STATES).meta({ value: '<state>' }).optional().describe('only keys in this state'),
-    unusedFor: parse.duration.optional().describe('only keys that are older, and were not used for so long'),
-    owner: parse.owner.describe('only keys of this owner'),
-  }),
-  async run({ store }, { unusedFor, ...options }, { json }) {
-    const now = Date.now();
-    const unusedSince = unusedFor === undefined ? undefined : new Date(now - unusedFor * 1000);
-    const pages = readPages(store, { ...options, at: new Date(now), unusedSince });
-    return { parts: json ? toJson(pages, now) : toTable(pages, now) };
-  },
-});
+export const createListCommand = (definition: Definition) =>
+  defineCommand({
+    name: 'list',
+    description: 'show all keys, or those that match all given options',
+    examples: [
+      '',
+      '--owner acme',
+      '--state active --unused-for 90d',
+      `--plan ${planExample(definition, 2)} --json`,
+    ],
+    input: z.strictObject({
+      plan: plan(definition).optional().describe('only keys of this plan'),
+      state: z.enum(KEY_STATES).meta({ value: '<state>' }).optional().describe('only keys in this state'),
+      unusedFor: parse.duration
+        .optional()
+        .describe('only keys that are older, and were not used for so long'),
+      owner: parse.owner.describe('only keys of this owner'),
+    }),
+    async run({ store }, { unusedFor, ...options }, { json }) {
+      const now = Date.now();
+      const unusedSince = unusedFor === undefined ? undefined : new Date(now - unusedFor * 1000);
+      const pages = readPages(store, { ...options, at: new Date(now), unusedSince });
+      return { parts: json ? toJson(definition, pages, now) : toTable(definition, pages, now) };
+    },
+  });
 
 async function* readPages(store: KeyStore, filter: KeyFilter): AsyncIterable<readonly ListedKey[]> {
   let page: readonly ListedKey[] = [];
@@ -37,19 +47,28 @@ async function* readPages(store: KeyStore, filter: KeyFilter): AsyncIterable<rea
 }
 
 /** An array on one line */
-async function* toJson(pages: AsyncIterable<readonly ListedKey[]>, now: number): AsyncIterable<string> {
+async function* toJson(
+  definition: Definition,
+  pages: AsyncIterable<readonly ListedKey[]>,
+  now: number,
+): AsyncIterable<string> {
   let separator = '[';
   for await (const page of pages) {
     if (page.length === 0) continue;
-    yield separator + page.map((apiKey) => escapeControls(JSON.stringify(toKeyJson(apiKey, now)))).join(',');
+    yield separator +
+      page.map((apiKey) => escapeControls(JSON.stringify(toKeyJson(definition, apiKey, now)))).join(',');
     separator = ',';
   }
   yield separator === '[' ? '[]\n' : ']\n';
 }
 
 /** Column widths are known only at the end; until then only the cells are kept. */
-async function* toTable(pages: AsyncIterable<readonly ListedKey[]>, now: number): AsyncIterable<string> {
+async function* toTable(
+  definition: Definition,
+  pages: AsyncIterable<readonly ListedKey[]>,
+  now: number,
+): AsyncIterable<string> {
   const rows: (readonly string[])[] = [];
-  for await (const page of pages) for (const apiKey of page) rows.push(toKeyRow(apiKey, now));
+  for await (const page of pages) for (const apiKey of page) rows.push(toKeyRow(definition, apiKey, now));
   yield `${formatKeyRows(rows)}\n`;
 }

@@ -1,16 +1,11 @@
 import type { Command } from 'commander';
+import type { Definition } from '../definition/definition.js';
 import { findHistoryGap } from '../keys/history.js';
 import { applyGrants } from '../migrations/grants.js';
 import { findKeepaliveGap } from '../migrations/keepalives.js';
 import { applyMigrations } from '../migrations/migration-runner.js';
-import type { DatabaseSource, SourceOptions } from '../migrations/source.js';
-import type { Config } from '../process/config.js';
-
-/** Runs a function on the database that the configuration names. */
-export type WithSource = (
-  run: (source: DatabaseSource, config: Config) => Promise<void>,
-  options?: Partial<Pick<SourceOptions, 'applicationName' | 'log'>>,
-) => Promise<void>;
+import type { DatabaseSource } from '../migrations/source.js';
+import { withDatabase } from './with-database.js';
 
 interface GrantOptions {
   readonly grantTo?: string;
@@ -20,7 +15,7 @@ interface GrantOptions {
 
 type Source = Pick<DatabaseSource, 'url' | 'database'>;
 
-export function addMigrateCommand(program: Command, withSource: WithSource): void {
+export function addMigrateCommand(program: Command, definition: Definition): void {
   program
     .command('migrate')
     .description(
@@ -32,17 +27,23 @@ export function addMigrateCommand(program: Command, withSource: WithSource): voi
       '--grant-read-to <role>',
       "a role that reads the store's tables, usage and keys, without their hashes",
     )
-    .action((roles: GrantOptions) => withSource((source) => migrate(source, roles)));
+    .action((roles: GrantOptions) =>
+      withDatabase(definition, {}, (source) => migrate(definition, source, roles)),
+    );
 }
 
 /**
  * Applies pending migrations, then grants each role what it needs. Prints the SQL that adds missing settings of such a role,
  * or missing triggers of the history of keys.
  */
-async function migrate({ url, database }: Source, roles: GrantOptions): Promise<void> {
+async function migrate(
+  { root, identity }: Definition,
+  { url, database }: Source,
+  roles: GrantOptions,
+): Promise<void> {
   const onWaiting = (message: string) => void process.stderr.write(`${message}\n`);
   const onNotice = (message: string) => void process.stdout.write(`${message}\n`);
-  const applied = await applyMigrations(url, undefined, { onWaiting, onNotice });
+  const applied = await applyMigrations(url, root, { name: identity.name, onWaiting, onNotice });
   process.stdout.write(
     applied.map((name) => `applied ${name}\n`).join('') || 'The database is up to date.\n',
   );
@@ -52,7 +53,7 @@ async function migrate({ url, database }: Source, roles: GrantOptions): Promise<
     [roles.grantReadTo, 'read', 'it may read'],
   ] as const) {
     if (role === undefined) continue;
-    await applyGrants(url, role, kind);
+    await applyGrants(identity.grants, url, role, kind);
     process.stdout.write(`granted "${role}" what ${what}\n`);
     // People and reports may stop reading for longer than these settings allow.
     const gap = kind === 'read' ? undefined : await findKeepaliveGap(database, role);

@@ -1,49 +1,33 @@
-import { IDENTITY } from '@animal-store/definition/identity';
 import { Command, CommanderError, Help } from 'commander';
-import { detectOutage, toReported, withOutages } from '../connections/outage.js';
-import { withStatementTimeout } from '../connections/statement-timeout.js';
-import { VERSION } from '../contract/version.js';
+import { detectOutage, toReported } from '../connections/outage.js';
+import { readVersion } from '../contract/version.js';
 import { toInstalledCommands } from '../errors/installed-commands.js';
 import { OperatorError } from '../errors/operator-error.js';
-import { createKeyHistoryStore, describeGap, findHistoryGap } from '../keys/history.js';
-import { createKeyStore } from '../keys/store.js';
 import { checkSchema } from '../migrations/grants.js';
-import { addSampleData, type DatabaseSource, openSource, type SourceOptions } from '../migrations/source.js';
-import type { Resource } from '../operations/resource.js';
+import { addSampleData } from '../migrations/source.js';
+import { checkDefinition } from '../operations/definition-check.js';
 import { readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
 import { exitWithError } from '../process/exit.js';
-import { COMMAND_CONNECT_TIMEOUT_MS, COMMAND_STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
-import { createUsageStore } from '../usage/store.js';
-import { parseNumber, planExample } from './arguments.js';
-import { describeCaller } from './caller.js';
-import type { KeyTools } from './command.js';
+import { parseNumber } from './arguments.js';
+import type { CommandOptions } from './command.js';
 import { addKeyCommands } from './key-commands.js';
-import { addMigrateCommand, type WithSource } from './migrate.js';
+import { addMigrateCommand } from './migrate.js';
 import { addPlatformCommand } from './platform-command.js';
 import { ReaderGone } from './report-output.js';
 import { addServeCommand } from './serve-command.js';
+import { planExample } from './store-arguments.js';
 import { runStudio } from './studio.js';
+import { withDatabase } from './with-database.js';
 
 /*
  * Modules that only some commands need are imported where they are used, because loading the whole service would slow
  * down every command.
  */
 
-/** Of a command's log, only warnings are worth printing. */
-const warnings = {
-  info() {},
-  warn: (_bindings: object, message: string) => void process.stderr.write(`${message}\n`),
-};
-
-const SERVE = 'keys serve';
-
-/** How long a command waits for the database, over all its statements. */
-const COMMAND_TIMEOUT_MS = 60_000;
-
-const EXAMPLES = `
+const describeExamples = (plan: string | undefined) => `
 Examples:
-  npm run -s keys -- create --name shop --plan ${planExample(1)}
+  npm run -s keys -- create --name shop --plan ${plan}
   npm run migrate -- --grant-to service`;
 
 /** docs/operations.md has the same list. */
@@ -55,12 +39,6 @@ Exit codes:
   3  there is no such key, or the owner has none
   4  the database cannot be reached, or rejects the command: trying again later may help`;
 
-/** What a store hands to the command line. */
-export interface CommandOptions {
-  /** Called by the commands that need to know the operations */
-  readonly loadResources: () => Promise<readonly Resource[]>;
-}
-
 /** Runs the command that the arguments of the process name; exits with one of EXIT_CODES if it fails. */
 export async function runCommand(options: CommandOptions): Promise<void> {
   // A command whose output nobody reads is still carried out, and closes the database.
@@ -70,6 +48,7 @@ export async function runCommand(options: CommandOptions): Promise<void> {
   });
   process.stderr.on('error', () => {});
   try {
+    checkDefinition(options.definition);
     for (const notice of loadEnvironmentFile()) process.stderr.write(`${notice}\n`);
     await createProgram(options).parseAsync();
     // The callback comes after the error of an earlier write.
@@ -83,48 +62,41 @@ export async function runCommand(options: CommandOptions): Promise<void> {
     if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
     if (error instanceof ReaderGone) process.exit(0);
     const reported = toReported(error);
-    exitWithError(reported, reported instanceof OperatorError ? reported.exitCode : 1);
+    exitWithError(
+      options.definition.root,
+      reported,
+      reported instanceof OperatorError ? reported.exitCode : 1,
+    );
   }
 }
 
-function createProgram({ loadResources }: CommandOptions): Command {
-  const program = new Command(IDENTITY.name)
-    .description(`operate the ${IDENTITY.title}`)
-    .version(VERSION)
+function createProgram(options: CommandOptions): Command {
+  const { definition, loadResources } = options;
+  const { root, identity } = definition;
+  const program = new Command(identity.name)
+    .description(`operate the ${identity.title}`)
+    .version(readVersion(root))
     .exitOverride()
     .configureHelp({
       optionDescription: (option) =>
         `${option.mandatory ? '(required) ' : ''}${Help.prototype.optionDescription(option)}`,
     })
-    .addHelpText('after', toInstalledCommands(EXAMPLES))
+    .addHelpText('after', toInstalledCommands(root, describeExamples(planExample(definition, 1))))
     .addHelpText('afterAll', EXIT_CODES);
 
-  const keys = addKeyCommands(program, (name, run) =>
-    withKeys({ name, grants: 'service', log: warnings }, (createTools) =>
-      run({ ...createTools(), loadResources }),
-    ),
-  );
-  addServeCommand(keys, (log, run) =>
-    withKeys({ name: SERVE, grants: 'keys', log }, (createTools, database) =>
-      run(({ name }) => {
-        const caller = name === undefined ? undefined : describeCaller(`${SERVE} for ${name}`);
-        return { ...createTools(caller), loadResources };
-      }, database),
-    ),
-  );
-
-  addMigrateCommand(program, withSource);
-  addPlatformCommand(program);
+  addServeCommand(addKeyCommands(program, options), options);
+  addMigrateCommand(program, definition);
+  addPlatformCommand(program, definition);
 
   program
     .command('seed')
-    .description(`put the sample data into a database without ${IDENTITY.mainTable}`)
+    .description(`put the sample data into a database without ${identity.mainTable}`)
     .action(() =>
-      withSource(async ({ database }) => {
-        await checkSchema(database);
-        const isSeeded = await detectOutage(addSampleData(database));
+      withDatabase(definition, {}, async ({ database }) => {
+        await checkSchema(definition, database);
+        const isSeeded = await detectOutage(addSampleData(definition, database));
         process.stdout.write(
-          `The ${isSeeded ? 'sample data was added' : `database already has ${IDENTITY.mainTable}, or there is no sample data: nothing was changed`}.\n`,
+          `The ${isSeeded ? 'sample data was added' : `database already has ${identity.mainTable}, or there is no sample data: nothing was changed`}.\n`,
         );
       }),
     );
@@ -133,11 +105,16 @@ function createProgram({ loadResources }: CommandOptions): Command {
     .command('openapi')
     .description('print the OpenAPI document')
     .action(async () => {
-      const { host, port, publicUrl = toLocalUrl(host, port), stagingUrl } = readConfig(process.env);
+      const {
+        host,
+        port,
+        publicUrl = toLocalUrl(host, port),
+        stagingUrl,
+      } = readConfig(identity, process.env);
       const { buildDocument } = await import('../docs/document.js');
       const resources = await loadResources();
       process.stdout.write(
-        `${JSON.stringify(buildDocument({ resources, publicUrl, stagingUrl }), null, 2)}\n`,
+        `${JSON.stringify(buildDocument({ definition, resources, publicUrl, stagingUrl }), null, 2)}\n`,
       );
     });
 
@@ -146,55 +123,9 @@ function createProgram({ loadResources }: CommandOptions): Command {
     .description("open Prisma Studio on the service's database")
     .option('-p, --port <port>', 'the port that Studio listens on', parseNumber('port', 65_535))
     .action(({ port }: { port?: number }) =>
-      withSource(async ({ url }) => {
-        process.exitCode = await runStudio(url, port);
+      withDatabase(definition, {}, async ({ url }) => {
+        process.exitCode = await runStudio(definition, url, port);
       }),
     );
   return program;
 }
-
-interface KeysOptions extends Pick<SourceOptions, 'log'> {
-  readonly name: string;
-  readonly grants: 'service' | 'keys';
-}
-
-async function withKeys(
-  { name, grants, log }: KeysOptions,
-  run: (
-    createTools: (applicationName?: string) => Omit<KeyTools, 'loadResources'>,
-    database: DatabaseSource['database'],
-  ) => Promise<void>,
-): Promise<void> {
-  await withSource(
-    async ({ database }, config) => {
-      await checkSchema(database, grants);
-      const gap = await findHistoryGap(database);
-      if (gap !== undefined) log.warn({}, describeGap(gap));
-      const createTools = (applicationName?: string) => {
-        const timed = withStatementTimeout(database.pool, () => COMMAND_STATEMENT_TIMEOUT_MS, {
-          applicationName,
-        });
-        const patient = { ...database, pool: timed };
-        return {
-          store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(patient, config.keyPrefix)),
-          usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(patient)),
-          history: withOutages(COMMAND_TIMEOUT_MS, createKeyHistoryStore(patient)),
-        };
-      };
-      await run(createTools, database);
-    },
-    { applicationName: describeCaller(name), log },
-  );
-}
-
-/** Opens DATABASE_URL or the embedded database, even if a service is using it. */
-const withSource: WithSource = async (run, options = {}) => {
-  const config = readConfig(process.env);
-  const connectTimeoutMs = COMMAND_CONNECT_TIMEOUT_MS;
-  const source = await openSource({ config, role: 'guest', log: warnings, connectTimeoutMs, ...options });
-  try {
-    await run(source, config);
-  } finally {
-    await source.close();
-  }
-};

@@ -1,29 +1,31 @@
 import { z } from 'zod';
+import type { Definition } from '../definition/definition.js';
 import { nextBanSeconds } from '../keys/bans.js';
 import { lastDays, SHOWN_DAYS } from '../usage/store.js';
 import { defineCommand, type KeyCommand } from './command.js';
 import { HISTORY } from './history-command.js';
-import { findKey, HINT, ID, ONE_KEY_OR_HINT } from './key-command.js';
+import { findKey, ID, oneKeyOrHint } from './key-command.js';
 import { printKey } from './key-view.js';
-import { LIST } from './list-command.js';
+import { createListCommand } from './list-command.js';
 import { formatSparkline, toDayCounts } from './sparkline.js';
+import { hintExample } from './store-arguments.js';
 import { printUsage, printUsageOfKeys, USAGE_INPUT } from './usage-command.js';
 
 /** The commands that change no key. */
-export const REPORTS: readonly KeyCommand[] = [
-  LIST,
+export const createReportCommands = (definition: Definition): readonly KeyCommand[] => [
+  createListCommand(definition),
   defineCommand({
     name: 'show',
     description: 'show one key, when and how much it was used, and how long its next ban would last',
-    examples: [ID, HINT],
-    input: z.strictObject(ONE_KEY_OR_HINT),
+    examples: [ID, hintExample(definition)],
+    input: z.strictObject(oneKeyOrHint(definition)),
     async run(tools, { id }) {
       const apiKey = await findKey(tools, id);
       const now = Date.now();
       const next = nextBanSeconds(apiKey, now);
       const days = lastDays(now);
       const usage = await tools.usage.read(apiKey.id, days);
-      return printKey(apiKey, { nextBanSeconds: next }, [
+      return printKey(definition, apiKey, { nextBanSeconds: next }, [
         ['Last used', apiKey.lastUsedOn ?? '-'],
         [`Last ${SHOWN_DAYS} days`, usage.length === 0 ? '-' : formatSparkline(toDayCounts(usage), days)],
         ['Next ban', `${next} s`],

@@ -5,19 +5,12 @@ import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { IDENTITY } from '@animal-store/definition/identity';
-import { ROOT } from '@animal-store/definition/root';
+import type { Definition } from '../definition/definition.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { describeCaller } from './caller.js';
 
-/** Where prisma.config.ts is, so that Studio works from any folder */
-const CONFIG_FOLDER = fileURLToPath(ROOT);
 /** What Prisma Studio's process runs before Studio */
 const PRELOADED = new URL('studio-preload.js', import.meta.url).href;
-/** Without this, the page would open on the first table by name, which is Prisma's own list of migrations. */
-const TABLE = `#table=${IDENTITY.mainTable}`;
-/** Studio lists all tables of a schema by name, and can neither hide nor order them, so the store's tables have addresses. */
-const OTHER_TABLES = Object.keys(IDENTITY.grants).filter((table) => table !== IDENTITY.mainTable);
 /**
  * Studio sorts columns by name, after those that the address pins, which it forgets when it opens another table. No hash is
  * pinned, because Studio shows it as [object Object].
@@ -37,14 +30,19 @@ const HOST = '127.0.0.1';
  *
  * @throws OperatorError when Prisma's command line is not installed, or the port cannot be used
  */
-export async function runStudio(url: string, port?: number): Promise<number> {
+export async function runStudio({ root, identity }: Definition, url: string, port?: number): Promise<number> {
+  // Without this, the page would open on the first table by name, which is Prisma's own list of migrations.
+  const mainPage = `#table=${identity.mainTable}`;
+  // Studio lists all tables of a schema by name, and can neither hide nor order them, so the store's tables have addresses.
+  const otherTables = Object.keys(identity.grants).filter((table) => table !== identity.mainTable);
   const ports = port === undefined ? [] : ['--port', String(port)];
   if (port !== undefined) await checkPort(port);
   // If Prisma opened the browser, Studio would end where there is none.
   const args = ['--import', PRELOADED, findPrisma(), 'studio', '--browser', 'none', ...ports];
   const studio = spawn(process.execPath, args, {
-    cwd: CONFIG_FOLDER,
-    env: { ...process.env, DATABASE_URL: withApplicationName(url), CHECKPOINT_DISABLE: '1' },
+    // Where prisma.config.ts is, so that Studio works from any folder
+    cwd: fileURLToPath(root),
+    env: { ...process.env, DATABASE_URL: withApplicationName(identity.name, url), CHECKPOINT_DISABLE: '1' },
     // The channel tells Studio when this process is gone.
     stdio: ['inherit', 'pipe', 'inherit', 'ipc'],
   });
@@ -57,10 +55,10 @@ export async function runStudio(url: string, port?: number): Promise<number> {
   process.on('SIGINT', stop).on('SIGTERM', stop);
   for await (const line of createInterface({ input: studio.stdout as Readable })) {
     const [address] = ADDRESS.exec(line) ?? [];
-    if (address !== undefined) openPage(`${address}/${TABLE}`);
-    const others = OTHER_TABLES.map((table) => `The table ${table}: $&/#table=${table}\n`);
+    if (address !== undefined) openPage(`${address}/${mainPage}`);
+    const others = otherTables.map((table) => `The table ${table}: $&/#table=${table}\n`);
     const ofKeys = `API keys, their names first: $&/${KEYS}\nThe history of keys, newest first: $&/${HISTORY}`;
-    const addresses = `$&/${TABLE}\n${others.join('')}${ofKeys}`;
+    const addresses = `$&/${mainPage}\n${others.join('')}${ofKeys}`;
     process.stdout.write(`${line.replace(ADDRESS, addresses)}\n`);
   }
   const [code] = await exited;
@@ -68,9 +66,9 @@ export async function runStudio(url: string, port?: number): Promise<number> {
 }
 
 /** The history names Studio for changes made with it, unless the URL has a name of its own. */
-function withApplicationName(url: string): string {
+function withApplicationName(service: string, url: string): string {
   if (/[?&]application_name=/.test(url)) return url;
-  const name = encodeURIComponent(describeCaller('studio'));
+  const name = encodeURIComponent(describeCaller(service, 'studio'));
   return `${url}${url.includes('?') ? '&' : '?'}application_name=${name}`;
 }
 

@@ -1,4 +1,5 @@
-import { listDeprecated, type Operation } from '../operations/list-operations.js';
+import { listDeprecated } from '../contract/deprecation.js';
+import type { Operation } from '../operations/list-operations.js';
 import { maskControls } from '../process/terminal-text.js';
 import type { Counts, DayRange, KeyUsage, OwnerUsage, Usage } from '../usage/store.js';
 import { formatSparkline, toDayCounts } from './sparkline.js';

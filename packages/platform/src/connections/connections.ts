@@ -1,4 +1,3 @@
-import { IDENTITY } from '@animal-store/definition/identity';
 import pg from 'pg';
 import { CONNECT_TIMEOUT_MS, measure, QUERY_TIMEOUT_MS } from '../timing/timeouts.js';
 import { divideConnections } from './connection-limit.js';
@@ -33,7 +32,9 @@ export interface ConnectionOptions {
   readonly connectTimeoutMs?: number | undefined;
   /** Called for each new connection, because the password in the URL may have changed */
   readonly readUrl?: () => string;
-  /** Replaces the application_name of the URL and the store's name */
+  /** The application_name of a URL that has none. */
+  readonly name?: string | undefined;
+  /** Replaces both */
   readonly applicationName?: string | undefined;
   /** Called with the duration and the name of each named statement */
   readonly observe?: (seconds: number, statement: string) => void;
@@ -53,7 +54,7 @@ export function openConnections(
   onIdleError: (error: Error) => void,
   options: ConnectionOptions = {},
 ) {
-  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, applicationName, observe, onRefused } = options;
+  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, name, applicationName, observe, onRefused } = options;
   const { readUrl = () => url } = options;
   class Client extends pg.Client {
     constructor(given?: pg.ClientConfig) {
@@ -68,7 +69,7 @@ export function openConnections(
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
-    application_name: IDENTITY.name,
+    application_name: name,
   };
   const schema = schemaOf(url);
   const own = {

@@ -1,5 +1,4 @@
 import { tracingChannel } from 'node:diagnostics_channel';
-import { IDENTITY } from '@animal-store/definition/identity';
 import pLimit, { type LimitFunction } from 'p-limit';
 import pg from 'pg';
 import { CONNECT_TIMEOUT_MS, measure, TimeoutError } from '../timing/timeouts.js';
@@ -17,7 +16,7 @@ export interface Statement {
 
 /** Traces each statement on PostgreSQL. Nothing is published without subscribers. */
 const statementChannel = tracingChannel<unknown, { readonly name: string; readonly text?: string }>(
-  `${IDENTITY.name}.statement`,
+  'animal-store.statement',
 );
 
 /** Runs a statement that subscribers of the channel see. Of Prisma's statements, only the name is known. */

@@ -43,3 +43,13 @@ export function deprecationHeaders(
 export function isRemoved({ removal }: Deprecation, now: number): boolean {
   return now >= removal.getTime();
 }
+
+interface MaybeDeprecated {
+  readonly name: string;
+  readonly deprecation?: Deprecation | undefined;
+}
+
+/** The names of the deprecated operations. */
+export function listDeprecated(operations: readonly MaybeDeprecated[]): ReadonlySet<string> {
+  return new Set(operations.filter(({ deprecation }) => deprecation !== undefined).map(({ name }) => name));
+}

@@ -1,4 +1,7 @@
-import { FALLBACK_PLAN, type Limits, PLANS, type Plan, WINDOWS } from '@animal-store/definition/plans';
+import type { Definition, Limits } from '../definition/definition.js';
+
+/** What a store sells */
+export type Plans = Pick<Definition, 'plans' | 'fallbackPlan' | 'windows'>;
 
 /** The limits of a key whose plan has none, each in a column of the key's row. */
 export interface OwnLimits {
@@ -10,11 +13,18 @@ export interface OwnLimits {
 export type LimitsPer = 'key' | 'owner';
 
 /** The limits of a key. A key that lacks its own gets those of the fallback plan, so that bad data does not lift the limits. */
-export function limitsOf(key: { readonly plan: Plan } & OwnLimits): Limits {
-  const fallback: Limits = PLANS[FALLBACK_PLAN];
+export function limitsOf(plans: Plans, key: { readonly plan: string } & OwnLimits): Limits {
+  const fallback = fallbackLimits(plans);
   const { perMinute, perDay } = key;
   const own = { perMinute: perMinute ?? fallback.perMinute, perDay: perDay ?? fallback.perDay };
-  return PLANS[key.plan] ?? (perMinute === null || perDay === null ? { ...fallback, ...own } : own);
+  return plans.plans[key.plan] ?? (perMinute === null || perDay === null ? { ...fallback, ...own } : own);
+}
+
+/** The limits of the fallback plan, which examples show, too. */
+export function fallbackLimits({ plans, fallbackPlan }: Pick<Plans, 'plans' | 'fallbackPlan'>): Limits {
+  const limits = plans[fallbackPlan];
+  if (limits === undefined) throw new TypeError(`The plan ${fallbackPlan}, the fallback, has no limits`);
+  return limits;
 }
 
 /** How long the first ban of a key lasts. */
@@ -23,22 +33,22 @@ export const FIRST_BAN_SECONDS = 300;
 const SET_PER_KEY = 'set per key';
 
 /** The plans as a Markdown table, for the OpenAPI document and the guide. */
-export function toPlanTable(): string {
-  const own: Partial<Record<keyof Limits, string>> = { perMinute: SET_PER_KEY, perDay: SET_PER_KEY };
+export function toPlanTable({ plans, windows }: Plans): string {
+  const own: Readonly<Record<string, string>> = { perMinute: SET_PER_KEY, perDay: SET_PER_KEY };
   const toCells = (limits: Limits | undefined) =>
-    WINDOWS.map(({ field }) => (limits ?? own)[field]?.toLocaleString('en') ?? 'no limit');
-  const rows = Object.entries<Limits | undefined>(PLANS).map(([plan, limits]) => [plan, ...toCells(limits)]);
-  const headings = ['plan', ...WINDOWS.map(({ name }) => `requests per ${name}`)];
+    windows.map(({ field }) => (limits ?? own)[field]?.toLocaleString('en') ?? 'no limit');
+  const rows = Object.entries(plans).map(([plan, limits]) => [plan, ...toCells(limits)]);
+  const headings = ['plan', ...windows.map(({ name }) => `requests per ${name}`)];
   return [headings, headings.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
 /** Limits for people: `60 per minute, 1000 per day`. */
-export function formatLimits(limits: Limits): string {
-  const set = WINDOWS.filter(({ field }) => limits[field] !== undefined);
+export function formatLimits({ windows }: Plans, limits: Limits): string {
+  const set = windows.filter(({ field }) => limits[field] !== undefined);
   return set.map(({ name, field }) => `${limits[field]} per ${name}`).join(', ');
 }
 
 /** The windows for people: `a minute and one of a day`. */
-export function formatWindows(): string {
-  return WINDOWS.map(({ name }) => (/^hour/.test(name) ? `an ${name}` : `a ${name}`)).join(' and one of ');
+export function formatWindows({ windows }: Plans): string {
+  return windows.map(({ name }) => (/^hour/.test(name) ? `an ${name}` : `a ${name}`)).join(' and one of ');
 }

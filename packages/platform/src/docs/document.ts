@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
-import { IDENTITY } from '@animal-store/definition/identity';
 import type { AnyTRPCRouter } from '@trpc/server';
 import { generateOpenApiDocument } from 'trpc-to-openapi';
 import { MIN_NOTICE_MONTHS } from '../contract/deprecation.js';
 import { formatWindows, toPlanTable } from '../contract/plans.js';
 import { MCP_PREFIX, REST_PREFIX } from '../contract/protocol.js';
-import { INTERFACE_VERSION } from '../contract/version.js';
+import type { Definition } from '../definition/definition.js';
+import { createErrorTable } from '../errors/error-table.js';
 import { listOperations, type Operation } from '../operations/list-operations.js';
 import { createRouter, type Resource } from '../operations/resource.js';
-import { errorResponses, errorSchema } from './error-responses.js';
+import { createErrorResponses } from './error-responses.js';
 import {
   bodyName,
   capitalize,
@@ -18,10 +18,11 @@ import {
   type Schemas,
   SECURITY_SCHEME,
 } from './operation.js';
-import { headers } from './response-headers.js';
+import { createHeaders } from './response-headers.js';
 import { applyOverride, describeDefaults, mapValues, openResponses } from './schemas.js';
 
 export interface DocumentOptions {
+  readonly definition: Definition;
   readonly resources: readonly Resource[];
   /** Without a trailing slash. */
   readonly publicUrl: string;
@@ -46,17 +47,18 @@ codes and headers, so clients must tolerate those they do not know. A stable ope
 change in any release. The version of this document is that of the interface; the service's releases have their own.
 `.trim();
 
-const DESCRIPTION = `
-${IDENTITY.description}
+const describe = (definition: Definition) =>
+  `
+${definition.identity.description}
 
 Every operation needs an API key, sent as \`Authorization: Bearer <API_KEY>\`. Requests are counted per key, in a window
-of ${formatWindows()}; every response reports what is left of the tighter one. Every error has the same three
+of ${formatWindows(definition)}; every response reports what is left of the tighter one. Every error has the same three
 members; programs should rely on its \`code\`, not on its \`message\`.
 
 With a test key, the header \`Prefer: error=CODE\` (RFC 7240) rehearses an error on any operation: that error is the response,
 nothing runs, and the request counts as usual.
 
-${toPlanTable()}
+${toPlanTable(definition)}
 
 The same operations, with the same key and limits, are typed procedures over tRPC, and tools for assistants at \`${MCP_PREFIX}\`, by
 the Model Context Protocol.
@@ -71,9 +73,22 @@ ${COMPATIBILITY}
  * through trpc-to-openapi, which cannot know statuses, headers, errors, examples, stability and deprecation. These are
  * added here.
  */
-export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: DocumentOptions): object {
+export function buildDocument({
+  definition,
+  resources,
+  publicUrl,
+  stagingUrl,
+  contactUrl,
+}: DocumentOptions): object {
   const router = createRouter(resources);
-  const { openapi, info, paths: generatedPaths, components } = generate(router, publicUrl, contactUrl);
+  const headers = createHeaders(definition);
+  const errors = createErrorResponses(createErrorTable(definition), headers);
+  const {
+    openapi,
+    info,
+    paths: generatedPaths,
+    components,
+  } = generate(definition, router, publicUrl, contactUrl);
   const operations = new Map(listOperations(router).map((operation) => [operation.name, operation]));
   const find = ({ operationId }: GeneratedOperation) => operations.get(operationId) as Operation;
   const generated = Object.values(generatedPaths).flatMap((item) => Object.values(item));
@@ -83,16 +98,16 @@ export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: 
   const schemas: Schemas = {
     ...bodies,
     ...Object.fromEntries(ownSchemas),
-    Error: errorSchema,
+    Error: errors.errorSchema,
   };
   // In the order of the reference page
   const tags = resources.map(({ name, description }) => ({ name: capitalize(name), description }));
   const findTag = ({ operationId }: GeneratedOperation) =>
     tags[resources.findIndex(({ procedures }) => operationId in procedures)]?.name;
   const paths = mapValues(generatedPaths, (item) =>
-    mapValues(item, (each) => completeOperation(each, find(each), findTag(each), schemas)),
+    mapValues(item, (each) => completeOperation(each, find(each), findTag(each), schemas, errors)),
   );
-  const responses = pickReferenced('responses', errorResponses, paths);
+  const responses = pickReferenced('responses', errors.errorResponses, paths);
   return {
     openapi,
     info,
@@ -108,13 +123,19 @@ export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: 
   };
 }
 
-function generate(router: AnyTRPCRouter, publicUrl: string, contactUrl: string | undefined): Generated {
+function generate(
+  definition: Definition,
+  router: AnyTRPCRouter,
+  publicUrl: string,
+  contactUrl: string | undefined,
+): Generated {
+  const { title, interfaceVersion, license } = definition.identity;
   const document: unknown = generateOpenApiDocument(router, {
-    title: IDENTITY.title,
-    version: INTERFACE_VERSION,
-    description: DESCRIPTION,
-    contact: { name: IDENTITY.title, url: contactUrl ?? `${publicUrl}/docs` },
-    license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+    title,
+    version: interfaceVersion,
+    description: describe(definition),
+    contact: { name: title, url: contactUrl ?? `${publicUrl}/docs` },
+    ...(license && { license }),
     baseUrl: publicUrl + REST_PREFIX,
     openApiVersion: '3.1.0',
     securitySchemes: {

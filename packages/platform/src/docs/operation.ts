@@ -3,7 +3,7 @@ import type { OperationFeatures } from '../errors/error-table.js';
 import { METHODS_WITH_BODY } from '../operations/builder.js';
 import { IDEMPOTENCY_KEY_FORM } from '../operations/idempotency-key.js';
 import { isPage, type Operation } from '../operations/list-operations.js';
-import { describeOwnErrors, errorResponses, listErrorStatuses, responseName } from './error-responses.js';
+import { type ErrorResponses, responseName } from './error-responses.js';
 import { COMMON_HEADERS, DEPRECATION_HEADERS, type HeaderName, headerRefs } from './response-headers.js';
 
 export type Schema = Readonly<Record<string, unknown>> & { readonly examples?: readonly unknown[] };
@@ -62,6 +62,7 @@ export function completeOperation(
   operation: Operation,
   tag: string | undefined,
   schemas: Schemas,
+  errors: ErrorResponses,
 ): object {
   const {
     description = generated.summary,
@@ -93,7 +94,7 @@ export function completeOperation(
     ...(requestBody && { requestBody: { ...requestBody, content: toMedia(body, schemas) } }),
     responses: {
       ...describeSuccess(operation, responses[200], schemas),
-      ...describeErrors(readFeatures(operation), operation.errors),
+      ...describeErrors(errors, readFeatures(operation), operation.errors),
     },
   };
 }
@@ -134,7 +135,11 @@ function listHeaders(operation: Operation): HeaderName[] {
  * The error responses, by reference, unless the operation has codes of its own or is deprecated. Deprecation adds
  * headers, except to a 405 and a 410.
  */
-function describeErrors(features: OperationFeatures, declared: Operation['errors']): Record<string, object> {
+function describeErrors(
+  { listErrorStatuses, describeOwnErrors, errorResponses }: ErrorResponses,
+  features: OperationFeatures,
+  declared: Operation['errors'],
+): Record<string, object> {
   return Object.fromEntries(
     listErrorStatuses(features, declared).map((status) => {
       const name = responseName(status);

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { ROOT } from '@animal-store/definition/root';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 import Negotiator from 'negotiator';
@@ -9,14 +8,10 @@ import { renderPlainPage } from './plain-page.js';
 import { ignoreLongPreferences, serveText } from './served-text.js';
 
 /** Where a store builds its reference page, with the guides and Scalar's bundle. Each file has a gzipped copy. */
-const PAGE_FOLDER = fileURLToPath(new URL('dist/reference-page/', ROOT));
+const PAGE_FOLDER = 'dist/reference-page/';
 /** Where a store packs the clients of this release and of earlier ones, and names that of this one. */
-const CLIENTS_FOLDER = fileURLToPath(new URL('dist/clients/', ROOT));
-const CLIENT_FILE = new URL('dist/client.json', ROOT);
-/** Whether the store has built a page of its own */
-export const HAS_OWN_PAGE = existsSync(new URL('dist/reference-page/page.html', ROOT));
-/** The name of the packed client that fits this service; undefined where the store packs none */
-export const CURRENT_CLIENT = readCurrentClient();
+const CLIENTS_FOLDER = 'dist/clients/';
+const CLIENT_FILE = 'dist/client.json';
 /** The bundle carries its version in its name, so its content never changes under that name. */
 const VERSIONED_FILE = /scalar-\d[^/]*$/;
 const CACHE_FOREVER = 'public, max-age=31536000, immutable';
@@ -44,10 +39,12 @@ const FILE_STATUSES: readonly unknown[] = [412, 416];
  * Serves the OpenAPI document and the reference page, which need no key and load nothing from other hosts. The page is the one
  * that the store has built, with guides and a changelog, or else shows what the document has.
  *
+ * @param root the folder of the store
  * @param buildDocument called for the first request that needs it
  */
 export async function registerDocs(
   app: FastifyInstance,
+  root: URL,
   buildDocument: () => Promise<object>,
 ): Promise<void> {
   const readDocument = loadOnce(buildDocument);
@@ -58,16 +55,16 @@ export async function registerDocs(
     const { stringify } = await import('yaml');
     return stringify(await readDocument(), YAML_OPTIONS);
   });
-  if (!HAS_OWN_PAGE) {
+  if (!hasOwnPage(root)) {
     const build = async () => renderPlainPage(await readDocument());
     serveText(app, '/docs', 'text/html; charset=utf-8', build, PAGE_HEADERS);
   }
   app.get('/', (_request, reply) => reply.redirect('docs'));
   app.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
-  await app.register(serveFiles);
+  await app.register((scope) => serveFiles(scope, root));
 }
 
-async function serveFiles(app: FastifyInstance): Promise<void> {
+async function serveFiles(app: FastifyInstance, root: URL): Promise<void> {
   app.addHook('onRequest', ignoreLongPreferences);
   const { errorHandler } = app;
   app.setErrorHandler((error: FileError, request, reply) => {
@@ -79,16 +76,17 @@ async function serveFiles(app: FastifyInstance): Promise<void> {
       .type('text/plain; charset=utf-8')
       .send(`${error.message}\n`);
   });
-  if (HAS_OWN_PAGE) await servePage(app);
-  if (CURRENT_CLIENT !== undefined) await serveClients(app, CURRENT_CLIENT);
+  if (hasOwnPage(root)) await servePage(app, root);
+  const client = readCurrentClient(root);
+  if (client !== undefined) await serveClients(app, root, client);
 }
 
 /** Serves the packed clients. */
-async function serveClients(app: FastifyInstance, current: string): Promise<void> {
+async function serveClients(app: FastifyInstance, root: URL, current: string): Promise<void> {
   await app.register(fastifyStatic, {
-    root: CLIENTS_FOLDER,
+    root: fileURLToPath(new URL(CLIENTS_FOLDER, root)),
     wildcard: false,
-    decorateReply: !HAS_OWN_PAGE,
+    decorateReply: !hasOwnPage(root),
     cacheControl: false,
     // A file's name has the hash of its bytes, so a lock file may hold its address and checksum.
     setHeaders: (reply) =>
@@ -98,9 +96,9 @@ async function serveClients(app: FastifyInstance, current: string): Promise<void
   app.get('/client.tgz', (_request, reply) => reply.redirect(current));
 }
 
-async function servePage(app: FastifyInstance): Promise<void> {
+async function servePage(app: FastifyInstance, root: URL): Promise<void> {
   await app.register(fastifyStatic, {
-    root: PAGE_FOLDER,
+    root: fileURLToPath(new URL(PAGE_FOLDER, root)),
     prefix: '/docs/',
     // One route per file: every other path is an ordinary 404 of the router.
     wildcard: false,
@@ -122,9 +120,14 @@ async function servePage(app: FastifyInstance): Promise<void> {
   app.get('/llms.txt', (_request, reply) => reply.sendFile('llms.txt'));
 }
 
-function readCurrentClient(): string | undefined {
-  if (!existsSync(CLIENT_FILE)) return undefined;
-  const { file }: { file: string } = JSON.parse(readFileSync(CLIENT_FILE, 'utf8'));
+/** Whether the store has built a page of its own */
+export const hasOwnPage = (root: URL): boolean => existsSync(new URL(`${PAGE_FOLDER}page.html`, root));
+
+/** The name of the packed client that fits this service; undefined where the store packs none */
+export function readCurrentClient(root: URL): string | undefined {
+  const path = new URL(CLIENT_FILE, root);
+  if (!existsSync(path)) return undefined;
+  const { file }: { file: string } = JSON.parse(readFileSync(path, 'utf8'));
   return file;
 }
 

@@ -1,12 +1,9 @@
-import { ERRORS } from '@animal-store/definition/errors';
-import { SCOPES } from '@animal-store/definition/scopes';
-import type { TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc';
 import { BODY_LIMIT_BYTES } from '../contract/bounds.js';
 import type { Protocol } from '../contract/protocol.js';
+import type { Definition, PlatformErrorCode, StoreError } from '../definition/definition.js';
 import { OUTAGE_MESSAGES } from './outage-messages.js';
 
 const BODY_LIMIT = `${BODY_LIMIT_BYTES / 1024} KiB`;
-const EXAMPLE_SCOPE: string = SCOPES.find((scope) => scope.endsWith(':write')) ?? SCOPES[0];
 
 /** The features of an operation that decide which errors it can respond with. */
 export interface OperationFeatures {
@@ -17,20 +14,7 @@ export interface OperationFeatures {
   readonly needsScope: boolean;
 }
 
-export interface ErrorDefinition {
-  readonly status: number;
-  /** The closest of tRPC's own codes. */
-  readonly trpcCode: TRPC_ERROR_CODE_KEY;
-  /** Sent to the client unless the error is given a more specific message. */
-  readonly message: string;
-  /** Sent with the error unless it is given other headers. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Explains the code in the OpenAPI document; starts in lower case and has no full stop. */
-  readonly description: string;
-  /** The document's examples of a message, where `message` alone is not typical. */
-  readonly examples?: readonly [string, ...string[]];
-  /** Follows the message and tells a language model what to do. */
-  readonly advice?: string;
+export interface ErrorDefinition extends StoreError {
   /** The only protocol that responds with the error. Default: all do */
   readonly protocol?: Protocol;
   /**
@@ -41,7 +25,7 @@ export interface ErrorDefinition {
 }
 
 /** The codes that operations of any store respond with. */
-const platformErrors = {
+export const platformErrors = {
   invalid_request: {
     status: 400,
     trpcCode: 'BAD_REQUEST',
@@ -71,7 +55,6 @@ const platformErrors = {
     message: 'The API key lacks the scope that this operation needs.',
     headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
     description: 'the API key lacks the scope of the operation; `WWW-Authenticate` names it',
-    examples: [`The API key lacks the scope ${EXAMPLE_SCOPE}.`],
     appliesTo: 'needsScope',
   },
   origin_not_allowed: {
@@ -171,26 +154,20 @@ const platformErrors = {
       'The service is overloaded. Try again in 2 s.',
     ],
   },
-} as const satisfies Record<string, ErrorDefinition>;
+} as const satisfies Record<PlatformErrorCode, ErrorDefinition>;
 
-/** A store's own codes: only operations that name a code respond with it. */
-type StoreErrors = Readonly<Record<string, Omit<ErrorDefinition, 'protocol' | 'appliesTo'>>> & {
-  readonly [Code in keyof typeof platformErrors]?: never;
-};
+/** What is said of each error code of a service, in the order of the document */
+export type ErrorTable = ReadonlyMap<string, ErrorDefinition>;
 
-type DeclaredErrors = {
-  readonly [Code in keyof typeof ERRORS]: (typeof ERRORS)[Code] & {
-    readonly appliesTo: 'declaring';
-  };
-};
-
-/** Every error code: its HTTP status, its messages, and the operations that it applies to. */
-export const errorTable: typeof platformErrors & DeclaredErrors = {
-  ...platformErrors,
-  ...(Object.fromEntries(
-    Object.entries<object>(ERRORS satisfies StoreErrors).map(([code, error]) => [
-      code,
-      { ...error, appliesTo: 'declaring' },
-    ]),
-  ) as DeclaredErrors),
-};
+/** Every error code of a store's service: its HTTP status, its messages, and the operations that it applies to. */
+export function createErrorTable({ errors, scopes }: Pick<Definition, 'errors' | 'scopes'>): ErrorTable {
+  const table = new Map<string, ErrorDefinition>(Object.entries(platformErrors));
+  const scope = scopes.find((each) => each.endsWith(':write')) ?? scopes[0];
+  table.set('insufficient_scope', {
+    ...platformErrors.insufficient_scope,
+    examples: [`The API key lacks the scope ${scope}.`],
+  });
+  for (const [code, error] of Object.entries<StoreError>(errors))
+    table.set(code, { ...error, appliesTo: 'declaring' });
+  return table;
+}

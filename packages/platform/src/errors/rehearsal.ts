@@ -1,8 +1,7 @@
-import type { Scope } from '@animal-store/definition/scopes';
 import { FIRST_BAN_SECONDS } from '../contract/plans.js';
 import type { Protocol } from '../contract/protocol.js';
-import { ApiError, type ErrorCode, insufficientScope, tooManyRequests } from './api-error.js';
-import { type ErrorDefinition, errorTable } from './error-table.js';
+import { ApiError, type CodedError, insufficientScope, tooManyRequests } from './api-error.js';
+import type { ErrorTable } from './error-table.js';
 
 const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
 const WORD = `(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`;
@@ -18,12 +17,14 @@ const PREFERENCE = new RegExp(
 /** An error with one of these statuses ends the whole request. With any other, each call of a tRPC batch has its own error. */
 const REQUEST_STATUSES: ReadonlySet<number> = new Set([401, 405, 413, 415, 429, 501]);
 
-function isOfRequest(code: ErrorCode): boolean {
-  return code === 'origin_not_allowed' || REQUEST_STATUSES.has(errorTable[code].status);
+function isOfRequest({ code, definition }: CodedError): boolean {
+  return code === 'origin_not_allowed' || REQUEST_STATUSES.has(definition.status);
 }
 
 /** What the headers of a rehearsed error need. */
 interface RehearsedRequest {
+  /** The errors of the service */
+  readonly errors: ErrorTable;
   /** The methods of the path, as in Allow */
   readonly allow: string | undefined;
   /** Seconds until the window ends that is tightest for the caller */
@@ -33,27 +34,28 @@ interface RehearsedRequest {
 
 /** An error that a client asks for, to test its own error handling. */
 export interface Rehearsal {
-  readonly code: ErrorCode;
+  readonly code: string;
   /** Whether each call of a batch responds with the error, instead of the request as a whole */
   readonly isOfCalls: boolean;
   /** @param scope that the operation needs */
-  createError(scope: Scope | 'any' | undefined): ApiError;
+  createError(scope: string | undefined): ApiError;
 }
 
 /** The error that a Prefer header asks for; undefined if it asks for none. For a code that does not exist, a 400. */
 export function readRehearsal(prefer: string, request: RehearsedRequest): Rehearsal | ApiError | undefined {
   const code = readPreference(prefer, 'error');
   if (code === undefined) return undefined;
-  const codes = listCodes(request.protocol);
-  if (!isOneOf(code, codes)) {
-    const message = `error in Prefer must be one of ${codes.join(', ')}.`;
+  const definition = request.errors.get(code);
+  if (definition === undefined || (definition.protocol ?? request.protocol) !== request.protocol) {
+    const message = `error in Prefer must be one of ${listCodes(request).join(', ')}.`;
     return new ApiError('invalid_request', { message });
   }
+  const coded = { code, definition };
   return {
     code,
-    isOfCalls: !isOfRequest(code),
+    isOfCalls: !isOfRequest(coded),
     createError(scope) {
-      const error = createStandardError(code, scope, request);
+      const error = createStandardError(coded, scope, request);
       const headers = { ...error.headers, 'preference-applied': `error=${code}` };
       return Object.assign(error, { headers });
     },
@@ -74,25 +76,20 @@ function readPreference(prefer: string, name: string): string | undefined {
 
 /** The error with the headers that any request gets with it, and its standard message. */
 function createStandardError(
-  code: ErrorCode,
-  scope: Scope | 'any' | undefined,
+  coded: CodedError,
+  scope: string | undefined,
   { allow, resetSeconds }: RehearsedRequest,
 ): ApiError {
+  const { code } = coded;
   if (code === 'rate_limit_exceeded') return tooManyRequests(code, resetSeconds);
   if (code === 'api_key_banned') return tooManyRequests(code, FIRST_BAN_SECONDS);
   if (code === 'insufficient_scope' && scope !== undefined && scope !== 'any')
     return insufficientScope(scope);
   if (code === 'method_not_allowed' && allow !== undefined) return new ApiError(code, { headers: { allow } });
-  return new ApiError(code);
+  return new ApiError(coded);
 }
 
 /** The codes that a protocol responds with. */
-function listCodes(protocol: Protocol | undefined): ErrorCode[] {
-  const definitions: [string, ErrorDefinition][] = Object.entries(errorTable);
-  const own = definitions.filter(([, { protocol: only = protocol }]) => only === protocol);
-  return own.map(([code]) => code as ErrorCode);
-}
-
-function isOneOf(text: string, codes: readonly ErrorCode[]): text is ErrorCode {
-  return codes.includes(text as ErrorCode);
+function listCodes({ errors, protocol }: RehearsedRequest): string[] {
+  return [...errors].filter(([, { protocol: only = protocol }]) => only === protocol).map(([code]) => code);
 }

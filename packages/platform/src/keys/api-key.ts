@@ -1,7 +1,5 @@
-import type { Plan } from '@animal-store/definition/plans';
-
 /** A stored key: everything but the key itself. */
-export interface ApiKey {
+export interface ApiKey<Plan extends string = string> {
   readonly id: string;
   readonly name: string;
   /** The customer that the operator selects keys by. Callers never see it. Rows of a store may belong to an owner. */

@@ -1,9 +1,8 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DEVELOPMENT_PLAN } from '@animal-store/definition/plans';
 import { OperatorError } from '../errors/operator-error.js';
 import { isActive } from './api-key.js';
-import { hashKey, isWellFormedKey, TEST_PREFIX } from './format.js';
+import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
 import type { KeyStore } from './store.js';
 
 const FILE = 'development-key';
@@ -14,13 +13,17 @@ const FILE = 'development-key';
  *
  * @throws OperatorError when it cannot be stored
  */
-export async function provideDevelopmentKey(dataDir: string, store: KeyStore): Promise<string> {
+export async function provideDevelopmentKey(
+  dataDir: string,
+  store: KeyStore,
+  { plan, prefix }: { readonly plan: string; readonly prefix: KeyPrefix },
+): Promise<string> {
   const path = join(dataDir, FILE);
   const stored = await readStoredKey(path);
-  if (stored !== undefined && (await isUsable(stored, store))) return stored;
+  if (stored !== undefined && (await isUsable(stored, store, prefix))) return stored;
   const { key } = await store.create({
     name: 'development',
-    plan: DEVELOPMENT_PLAN,
+    plan,
     perMinute: null,
     perDay: null,
     expiresAt: null,
@@ -51,8 +54,8 @@ async function readStoredKey(path: string): Promise<string | undefined> {
   }
 }
 
-async function isUsable(key: string, store: KeyStore): Promise<boolean> {
-  if (!isWellFormedKey(key, TEST_PREFIX)) return false;
+async function isUsable(key: string, store: KeyStore, prefix: KeyPrefix): Promise<boolean> {
+  if (!isWellFormedKey(key, prefix)) return false;
   const [found] = await store.findByHashes([hashKey(key)]);
   return found !== undefined && isActive(found, Date.now());
 }

@@ -1,12 +1,11 @@
 import { createHash, randomInt } from 'node:crypto';
 import zlib from 'node:zlib';
-import { IDENTITY } from '@animal-store/definition/identity';
 
-/** How keys start: a key of one kind is invalid in a deployment of the other. */
-export type KeyPrefix = typeof LIVE_PREFIX | typeof TEST_PREFIX;
+/** How the keys of a deployment start: a key of one kind is invalid in a deployment of the other. */
+export type KeyPrefix = `${string}live_` | `${string}test_`;
 
-export const LIVE_PREFIX: `${typeof IDENTITY.keyPrefix}live_` = `${IDENTITY.keyPrefix}live_`;
-export const TEST_PREFIX: `${typeof IDENTITY.keyPrefix}test_` = `${IDENTITY.keyPrefix}test_`;
+export const livePrefix = (ofStore: string): KeyPrefix => `${ofStore}live_`;
+export const testPrefix = (ofStore: string): KeyPrefix => `${ofStore}test_`;
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 30 characters of 62 carry 178 random bits. */
@@ -14,10 +13,9 @@ const RANDOM_LENGTH = 30;
 /** 62^6 is the first power of 62 above 2^32. */
 const CHECKSUM_LENGTH = 6;
 const HINT_LENGTH = 12;
-const PATTERN = `(?:${LIVE_PREFIX}|${TEST_PREFIX})[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}`;
-const PREFIX = new RegExp(`${LIVE_PREFIX}|${TEST_PREFIX}`);
-const KEY = new RegExp(`^${PATTERN}$`);
-const KEYS = new RegExp(PATTERN, 'g');
+/** What follows the prefix */
+const REST = `[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}`;
+const WHOLE_REST = new RegExp(`^${REST}$`);
 
 /** RFC 6750, section 2.1; the case of the scheme does not matter (RFC 9110, section 11.1). */
 const BEARER = /^bearer +(\S.*)$/i;
@@ -27,10 +25,23 @@ export function readBearerKey(authorization: string): string | undefined {
   return BEARER.exec(authorization)?.[1];
 }
 
-/** Whether a text has the beginning of a key of any deployment. */
-export function mayHaveKey(text: string): boolean {
-  return PREFIX.test(text);
+/** What a text has of keys of a store, of any deployment. @param prefix of the store, such as `as_` */
+export function createKeySearch(prefix: string) {
+  const start = new RegExp(`${prefix}(?:live|test)_`);
+  const keys = new RegExp(`${start.source}${REST}`, 'g');
+  return {
+    /** Whether a text has the beginning of a key. */
+    mayHaveKey: (text: string): boolean => start.test(text),
+    /** For the log: replaces each key in a text by its hint. */
+    redactKeys(text: string): string {
+      // Hardly any line has a key, and searching for the prefix takes a tenth of the time.
+      if (!start.test(text)) return text;
+      return text.replaceAll(keys, (key) => (hasChecksum(key) ? `${toHint(key)}…` : key));
+    },
+  };
 }
+
+export type KeySearch = ReturnType<typeof createKeySearch>;
 
 /** A new key: the prefix, random characters of base 62, and the base-62 CRC-32 of everything before it. */
 export function generateKey(prefix: KeyPrefix): string {
@@ -40,14 +51,7 @@ export function generateKey(prefix: KeyPrefix): string {
 
 /** Whether the text can be a key of this deployment: rejects typing errors and garbage without a lookup. */
 export function isWellFormedKey(text: string, prefix: KeyPrefix): boolean {
-  return text.startsWith(prefix) && KEY.test(text) && hasChecksum(text);
-}
-
-/** For the log: replaces each key in a text, of this deployment or another, by its hint. */
-export function redactKeys(text: string): string {
-  // Hardly any line has a key, and searching for the prefix takes a tenth of the time.
-  if (!PREFIX.test(text)) return text;
-  return text.replaceAll(KEYS, (key) => (hasChecksum(key) ? `${toHint(key)}…` : key));
+  return text.startsWith(prefix) && WHOLE_REST.test(text.slice(prefix.length)) && hasChecksum(text);
 }
 
 /** SHA-256 of the whole key, 32 bytes. Besides the hint, nothing else of a key is ever stored. */

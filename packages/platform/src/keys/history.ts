@@ -1,6 +1,5 @@
 import type { Connections, Queries } from '../connections/connections.js';
 import type { InSchema } from '../connections/schema-name.js';
-import { toInstalledCommands } from '../errors/installed-commands.js';
 import { deleteOldSql } from '../tables/old-rows.js';
 import { completeId } from './store.js';
 
@@ -121,5 +120,4 @@ ALTER TABLE ${table} ENABLE ALWAYS TRIGGER ${name};`,
 }
 
 /** For readers who cannot mend the gap, or are doing something else */
-export const describeGap = ({ message }: HistoryGap) =>
-  toInstalledCommands(`${message}: npm run migrate says what mends it.`);
+export const describeGap = ({ message }: HistoryGap) => `${message}: npm run migrate says what mends it.`;

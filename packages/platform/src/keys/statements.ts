@@ -1,4 +1,3 @@
-import type { Plan } from '@animal-store/definition/plans';
 import type { InSchema } from '../connections/schema-name.js';
 import type { ApiKey } from './api-key.js';
 
@@ -15,7 +14,7 @@ export interface KeyRow {
   readonly name: string;
   readonly owner: string | null;
   readonly hint: string;
-  readonly plan: Plan;
+  readonly plan: string;
   readonly perMinute: number | null;
   readonly perDay: number | null;
   readonly scopes: readonly string[];
@@ -45,7 +44,7 @@ export type KeyState = (typeof KEY_STATES)[number];
 /** The conditions that listed keys meet. */
 export interface KeyFilter {
   readonly owner?: string | undefined;
-  readonly plan?: Plan | undefined;
+  readonly plan?: string | undefined;
   /** At the moment `at` */
   readonly state?: KeyState | undefined;
   readonly at?: Date | undefined;

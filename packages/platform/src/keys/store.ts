@@ -1,5 +1,3 @@
-import type { Plan } from '@animal-store/definition/plans';
-import { SCOPES, type Scope } from '@animal-store/definition/scopes';
 import type { Connections, Queries } from '../connections/connections.js';
 import type { ApiKey, FoundKey, ListedKey } from './api-key.js';
 import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
@@ -9,12 +7,12 @@ import { createStatements, toApiKey } from './statements.js';
 /** What a key is issued with. Limits of its own are for plans that have none. */
 export interface NewKey {
   readonly name: string;
-  readonly plan: Plan;
+  readonly plan: string;
   readonly perMinute?: number | null | undefined;
   readonly perDay?: number | null | undefined;
   readonly owner?: string | null | undefined;
   readonly expiresAt?: Date | null | undefined;
-  readonly scopes?: readonly Scope[] | undefined;
+  readonly scopes?: readonly string[] | undefined;
 }
 
 /** Every method may fail with a database error: see isDatabaseOutage. */
@@ -23,14 +21,18 @@ export type KeyStore = ReturnType<typeof createKeyStore>;
 type KeyConnections = Queries & Pick<Connections, 'keys' | 'writes' | 'inSchema'>;
 type Statements = ReturnType<typeof createStatements>;
 
-/** All queries on keys, in SQL: Prisma's client would take longer to load than a command. */
-export function createKeyStore(connections: KeyConnections, prefix: KeyPrefix) {
+/**
+ * All queries on keys, in SQL: Prisma's client would take longer to load than a command.
+ *
+ * @param allScopes what a key gets by default
+ */
+export function createKeyStore(connections: KeyConnections, prefix: KeyPrefix, allScopes: readonly string[]) {
   const sql = createStatements(connections.inSchema);
   return {
     ...createLookups(connections, sql),
     ...createCounts(connections, sql),
     ...createSearches(connections, sql),
-    ...createIssuer(connections, sql, prefix),
+    ...createIssuer(connections, sql, prefix, allScopes),
     ...createChanges(connections, sql),
   };
 }
@@ -65,14 +67,14 @@ function createLookups({ keys }: KeyConnections, sql: Statements) {
 /** For the metrics, on the connections of lookups, where nothing that writes keeps them waiting. */
 function createCounts({ keys }: KeyConnections, sql: Statements) {
   const countByPlan = async (text: string, ...moments: Date[]) => {
-    const { rows } = await keys.pool.query<{ plan: Plan; count: number }>(text, moments);
+    const { rows } = await keys.pool.query<{ plan: string; count: number }>(text, moments);
     return new Map(rows.map(({ plan, count }) => [plan, count]));
   };
   return {
     /** How many keys of each plan are banned at a moment, without revoked ones. Plans without any are left out. */
-    countBanned: (at: Date): Promise<ReadonlyMap<Plan, number>> => countByPlan(sql.countBanned, at),
+    countBanned: (at: Date): Promise<ReadonlyMap<string, number>> => countByPlan(sql.countBanned, at),
     /** How many keys of each plan expire between two moments, without revoked ones. Plans without any are left out. */
-    countExpiring: (from: Date, to: Date): Promise<ReadonlyMap<Plan, number>> =>
+    countExpiring: (from: Date, to: Date): Promise<ReadonlyMap<string, number>> =>
       countByPlan(sql.countExpiring, from, to),
   };
 }
@@ -115,12 +117,17 @@ const createUpdate =
     return ids.flatMap((id) => byId.get(id) ?? []);
   };
 
-function createIssuer(connections: KeyConnections, sql: Statements, prefix: KeyPrefix) {
+function createIssuer(
+  connections: KeyConnections,
+  sql: Statements,
+  prefix: KeyPrefix,
+  allScopes: readonly string[],
+) {
   const update = createUpdate(connections);
   return {
     /** Issues a key, by default with all scopes and a random id. `key` is the only copy that there will ever be. */
     async create(input: NewKey, id?: string) {
-      const { name, owner, expiresAt, scopes = SCOPES, plan, perMinute, perDay } = input;
+      const { name, owner, expiresAt, scopes = allScopes, plan, perMinute, perDay } = input;
       const key = generateKey(prefix);
       const columns = [
         name,
@@ -165,7 +172,7 @@ function createChanges(connections: KeyConnections, sql: Statements) {
     revokeAll: (ids: readonly string[], at: Date) => updateAll(ids, sql.revoke, at),
     setPlanAll: (ids: readonly string[], { plan, perMinute, perDay }: Omit<NewKey, 'name'>) =>
       updateAll(ids, sql.update('plan = $2, per_minute = $3, per_day = $4'), plan, perMinute, perDay),
-    setScopesAll: (ids: readonly string[], scopes: readonly Scope[]) =>
+    setScopesAll: (ids: readonly string[], scopes: readonly string[]) =>
       updateAll(ids, sql.update('scopes = $2'), scopes),
     setOwner: (id: string, owner: string | null) => update(id, 'owner = $2', owner),
     /** For the service: of its connections, only those that write may be left waiting for a commit. */

@@ -1,18 +1,18 @@
-import { IDENTITY } from '@animal-store/definition/identity';
 import pg from 'pg';
 import { toDatabaseError } from '../connections/outage.js';
 import { schemaOf } from '../connections/schema-name.js';
+import type { Definition, Identity } from '../definition/definition.js';
 import { OperatorError } from '../errors/operator-error.js';
+import { checkSoldInDatabase } from './definition-gap.js';
 import { checkMigrations, MIGRATIONS_TABLE, type MigratedSchema } from './migrations.js';
 
-type Privilege = 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE';
-type Grants = Readonly<Record<string, readonly Privilege[]>>;
+type Grants = Identity['grants'];
 
-const ALL: readonly Privilege[] = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
+const ALL: Grants[string] = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 
 /** The least that the service and the commands on keys need, by table. docs/database.md says what for. */
-export const SERVICE_GRANTS: Grants = {
-  ...IDENTITY.grants,
+const serviceGrants = (ofStore: Grants): Grants => ({
+  ...ofStore,
   api_keys: ['SELECT', 'INSERT', 'UPDATE'],
   // The triggers of api_keys write it, with the rights of the role that changes a key. Nothing deletes a row.
   api_key_history: ['SELECT', 'INSERT'],
@@ -21,10 +21,10 @@ export const SERVICE_GRANTS: Grants = {
   idempotent_creates: ['SELECT', 'INSERT', 'DELETE'],
   api_key_usage: ALL,
   [MIGRATIONS_TABLE]: ['SELECT'],
-};
+});
 
 /** The least that `keys serve` needs, which runs beside programs that face the Internet. */
-export const KEYS_GRANTS: Grants = {
+const KEYS_GRANTS: Grants = {
   api_keys: ['SELECT', 'INSERT', 'UPDATE'],
   api_key_history: ['SELECT', 'INSERT'],
   api_key_usage: ['SELECT'],
@@ -32,14 +32,14 @@ export const KEYS_GRANTS: Grants = {
 };
 
 /** What an analyst of the store's data may read: all of it but hashes of keys and stored responses. */
-export const READ_GRANTS: Readonly<Record<string, '*' | readonly string[]>> = {
-  ...Object.fromEntries(Object.keys(IDENTITY.grants).map((name) => [name, '*'] as const)),
+const readGrants = (ofStore: Grants): Readonly<Record<string, '*' | readonly string[]>> => ({
+  ...Object.fromEntries(Object.keys(ofStore).map((name) => [name, '*'] as const)),
   api_key_usage: '*',
   api_keys: [
     ...['id', 'name', 'owner', 'past_owners', 'hint', 'plan', 'per_minute', 'per_day', 'scopes'],
     ...['created_at', 'expires_at', 'previous_expires_at', 'revoked_at', 'banned_until', 'ban_seconds'],
   ],
-};
+});
 
 /** On tables of other owners, PostgreSQL grants nothing, and only warns. */
 const FIND_FOREIGN_TABLE = `
@@ -61,9 +61,12 @@ const FIND_HIDDEN = `
       WHERE polrelid = pg_class.oid AND (allowed = 0 OR pg_has_role(reader.name, allowed, 'USAGE'))
     )`;
 
-const GRANTS = { service: SERVICE_GRANTS, keys: KEYS_GRANTS, read: READ_GRANTS } as const;
+/** By who gets them. @param ofStore what the service may do with the store's own tables */
+export const listGrants = (ofStore: Grants) =>
+  ({ service: serviceGrants(ofStore), keys: KEYS_GRANTS, read: readGrants(ofStore) }) as const;
+
 /** Who gets them */
-export type GrantKind = keyof typeof GRANTS;
+export type GrantKind = keyof ReturnType<typeof listGrants>;
 /** The option of `migrate` that grants what is checked before something runs */
 const OPTIONS = { service: '--grant-to', keys: '--grant-keys-to' } as const;
 
@@ -73,7 +76,12 @@ const OPTIONS = { service: '--grant-to', keys: '--grant-keys-to' } as const;
  *
  * @throws OperatorError when there is no such role, the role of the URL is not the owner, or row level security hides rows
  */
-export async function applyGrants(url: string, role: string, kind: GrantKind): Promise<void> {
+export async function applyGrants(
+  ofStore: Grants,
+  url: string,
+  role: string,
+  kind: GrantKind,
+): Promise<void> {
   const schema = schemaOf(url);
   const client = new pg.Client(url);
   client.on('error', () => {});
@@ -103,8 +111,8 @@ export async function applyGrants(url: string, role: string, kind: GrantKind): P
       );
     }
     // Several statements in one query are one transaction.
-    await client.query(grantSql(schema, role, kind));
-    await checkRowSecurity(client, schema, Object.keys(GRANTS[kind]), role);
+    await client.query(grantSql(ofStore, schema, role, kind));
+    await checkRowSecurity(client, schema, Object.keys(listGrants(ofStore)[kind]), role);
   } catch (error) {
     throw error instanceof OperatorError ? error : toDatabaseError(error);
   } finally {
@@ -112,10 +120,12 @@ export async function applyGrants(url: string, role: string, kind: GrantKind): P
   }
 }
 
-function grantSql(schema: string, role: string, kind: GrantKind): string {
+function grantSql(ofStore: Grants, schema: string, role: string, kind: GrantKind): string {
   const [within, to] = [pg.escapeIdentifier(schema), pg.escapeIdentifier(role)];
   const grants =
-    kind === 'read' ? Object.entries(READ_GRANTS).map(toReadGrant) : Object.entries(GRANTS[kind]);
+    kind === 'read'
+      ? Object.entries(readGrants(ofStore)).map(toReadGrant)
+      : Object.entries(listGrants(ofStore)[kind]);
   return [
     `GRANT USAGE ON SCHEMA ${within} TO ${to}`,
     ...grants.map(
@@ -155,27 +165,32 @@ const FIND_MISSING = `
 /**
  * Rejects when the service cannot run on a database: the one answer of the start, of readiness and of the commands.
  *
- * @throws OperatorError when the schema is behind (see checkMigrations), or the role lacks a grant or sees no rows
+ * @throws OperatorError when the schema is behind (see checkMigrations), lacks a plan or a scope of the definition, or the role
+ * lacks a grant or sees no rows
  */
 export async function checkSchema(
+  definition: Definition,
   database: MigratedSchema,
   kind: keyof typeof OPTIONS = 'service',
 ): Promise<void> {
-  const grants = GRANTS[kind];
+  const { root, identity } = definition;
+  const grants = listGrants(identity.grants)[kind];
   // It would hide the migrations, too.
   await checkRowSecurity(database.pool, database.schema, Object.keys(grants)).catch((error: unknown) => {
     throw error instanceof OperatorError ? error : toDatabaseError(error);
   });
-  await checkMigrations(database);
+  await checkMigrations(root, database);
   const needed = Object.entries(grants).flatMap(([table, privileges]) =>
     privileges.map((privilege) => [table, privilege] as const),
   );
   const [tables, privileges] = [needed.map(([table]) => table), needed.map(([, privilege]) => privilege)];
-  const { rows } = await database.pool
+  const found = database.pool
     .query<{ missing: string | null }>(FIND_MISSING, [database.schema, tables, privileges])
     .catch((error: unknown) => {
       throw toDatabaseError(error);
     });
+  // At the same time, because readiness has little time on a busy machine.
+  const [{ rows }] = await Promise.all([found, checkSoldInDatabase(definition, database)]);
   const missing = rows[0]?.missing;
   if (missing == null) return;
   throw new OperatorError(

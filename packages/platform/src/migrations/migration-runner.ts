@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { IDENTITY } from '@animal-store/definition/identity';
 import pg from 'pg';
 import { readCode, toDatabaseError } from '../connections/outage.js';
 import { schemaOf } from '../connections/schema-name.js';
@@ -45,6 +44,8 @@ const COUNT_TABLES = `
   WHERE relkind = 'r' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)`;
 
 export interface MigrationOptions extends LockWait {
+  /** The application_name of a URL that has none */
+  readonly name?: string;
   /** Called with what a migration says that it has done (`RAISE NOTICE`) */
   readonly onNotice?: (message: string) => void;
 }
@@ -54,19 +55,19 @@ export interface MigrationOptions extends LockWait {
  * own table and under its lock. Each script is sent as a whole, and is one transaction with its record unless it ends that
  * itself, or is a single statement that runs in none.
  *
- * @param folder Default: prisma/migrations
+ * @param from the folder of a store, or the path of a folder of migrations
  * @returns the names of the migrations applied now, or found to be applied by an attempt that was killed
  * @throws OperatorError when the database cannot be used, another migration does not end, or one fails; it is then recorded
  * as failed
  */
 export async function applyMigrations(
   url: string,
-  folder?: string,
+  from: URL | string,
   options?: MigrationOptions,
 ): Promise<string[]> {
-  const migrations = await readMigrations(folder);
+  const migrations = await readMigrations(from);
   const schema = schemaOf(url);
-  return withConnection(url, async (client) => {
+  return withConnection(url, options?.name, async (client) => {
     await lock(client, options);
     const recorded = (await readHistory({ pool: client, schema })) ?? (await createHistory(client, schema));
     const table = `${pg.escapeIdentifier(schema)}.${MIGRATIONS_TABLE}`;
@@ -84,13 +85,17 @@ export async function applyMigrations(
   });
 }
 
-async function withConnection<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+async function withConnection<T>(
+  url: string,
+  name: string | undefined,
+  use: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   const schema = schemaOf(url);
   try {
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: COMMAND_CONNECT_TIMEOUT_MS,
-      application_name: IDENTITY.name,
+      application_name: name,
     });
     // A connection that breaks rejects the query, too.
     client.on('error', () => {});

@@ -2,15 +2,14 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ROOT } from '@animal-store/definition/root';
 import pg from 'pg';
 import { toDatabaseError } from '../connections/outage.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { type IndexStatement, readIndexStatement } from './index-statement.js';
 import { listMissing } from './platform-files.js';
 
-export const PRISMA_FOLDER = fileURLToPath(new URL('prisma/', ROOT));
-const MIGRATIONS_FOLDER = join(PRISMA_FOLDER, 'migrations');
+/** The folder prisma/ of a store. @param root the folder of the store */
+export const prismaFolderOf = (root: URL): string => fileURLToPath(new URL('prisma/', root));
 
 /** Prisma's own table, and its name in messages */
 export const MIGRATIONS_TABLE = '_prisma_migrations';
@@ -48,7 +47,7 @@ export interface RecordedMigration {
  *
  * @throws OperatorError with what to do
  */
-export async function checkMigrations(database: MigratedSchema): Promise<void> {
+export async function checkMigrations(root: URL, database: MigratedSchema): Promise<void> {
   const recorded = await readHistory(database);
   if (recorded === undefined) {
     throw new OperatorError(
@@ -56,7 +55,7 @@ export async function checkMigrations(database: MigratedSchema): Promise<void> {
         'If they are in another schema, name it in DATABASE_URL: ?schema=NAME',
     );
   }
-  const pending = findPending(recorded, await readMigrations());
+  const pending = findPending(recorded, await readMigrations(root));
   if (pending.length === 0) return;
   const names = pending.map(({ name }) => name).join(', ');
   throw new OperatorError(
@@ -69,8 +68,11 @@ export async function checkMigrations(database: MigratedSchema): Promise<void> {
  *
  * @throws OperatorError when it cannot be migrated: see findPending
  */
-export async function listPendingMigrations(database: MigratedSchema): Promise<readonly Migration[]> {
-  return findPending((await readHistory(database)) ?? [], await readMigrations());
+export async function listPendingMigrations(
+  root: URL,
+  database: MigratedSchema,
+): Promise<readonly Migration[]> {
+  return findPending((await readHistory(database)) ?? [], await readMigrations(root));
 }
 
 /**
@@ -162,12 +164,15 @@ export function toFailure(
 }
 
 /**
- * All migrations of a folder, by default prisma/migrations, in order.
+ * All migrations of a folder, in order.
+ *
+ * @param from the folder of a store, or the path of a folder of migrations
  *
  * @throws OperatorError when prisma/migrations lacks some of the installed platform
  */
-export async function readMigrations(folder = MIGRATIONS_FOLDER): Promise<readonly Migration[]> {
-  const missing = folder === MIGRATIONS_FOLDER ? await listMissing(folder) : [];
+export async function readMigrations(from: URL | string): Promise<readonly Migration[]> {
+  const folder = typeof from === 'string' ? from : join(prismaFolderOf(from), 'migrations');
+  const missing = typeof from === 'string' ? [] : await listMissing(folder);
   if (missing.length > 0) {
     throw new OperatorError(
       `prisma/migrations lacks ${missing.length} migration(s) that the installed platform brings: ${missing.join(', ')}. ` +

@@ -1,8 +1,7 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PLAN_NAMES } from '@animal-store/definition/plans';
-import { SCOPES } from '@animal-store/definition/scopes';
+import type { Definition } from '../definition/definition.js';
 
 /** The models and migrations that this package brings */
 const OWN_FOLDER = fileURLToPath(new URL('../../prisma/', import.meta.url));
@@ -21,7 +20,10 @@ export async function listMissing(migrationsFolder: string): Promise<string[]> {
  *
  * @returns the paths within the folder that are new or changed
  */
-export async function copyPlatformFiles(prismaFolder: string): Promise<string[]> {
+export async function copyPlatformFiles(
+  prismaFolder: string,
+  sold: Pick<Definition, 'plans' | 'scopes'>,
+): Promise<string[]> {
   const target = join(prismaFolder, MIGRATIONS);
   await mkdir(target, { recursive: true });
   const missing = await listMissing(target);
@@ -29,7 +31,7 @@ export async function copyPlatformFiles(prismaFolder: string): Promise<string[]>
     await cp(join(OWN_FOLDER, MIGRATIONS, name), join(target, name), { recursive: true });
   const changed = missing.map((name) => join(MIGRATIONS, name));
   const models = join(prismaFolder, MODELS);
-  const wanted = await renderModels();
+  const wanted = await renderModels(sold);
   const present = await readFile(models, 'utf8').catch(() => '');
   if (present.replaceAll('\r\n', '\n') === wanted) return changed;
   await writeFile(models, wanted);
@@ -37,13 +39,15 @@ export async function copyPlatformFiles(prismaFolder: string): Promise<string[]>
 }
 
 /** The models with what the store decides, as Prisma compares both with its migrations: its plans and its scopes. */
-async function renderModels(): Promise<string> {
+async function renderModels({ plans, scopes }: Pick<Definition, 'plans' | 'scopes'>): Promise<string> {
   const models = await readFile(join(OWN_FOLDER, MODELS), 'utf8');
-  const scopes = SCOPES.map((scope) => JSON.stringify(scope)).join(', ');
-  const plans = PLAN_NAMES.map((plan) => `  ${plan}\n`).join('');
-  return `${models.replace(/^ +scopes +String\[\]/m, `$&  @default([${scopes}])`)}
+  const list = scopes.map((scope) => JSON.stringify(scope)).join(', ');
+  const values = Object.keys(plans)
+    .map((plan) => `  ${plan}\n`)
+    .join('');
+  return `${models.replace(/^ +scopes +String\[\]/m, `$&  @default([${list}])`)}
 enum Plan {
-${plans}
+${values}
   @@map("plan")
 }
 `;

@@ -1,18 +1,14 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { IDENTITY } from '@animal-store/definition/identity';
-import { ROOT } from '@animal-store/definition/root';
 import type { EmbeddedPostgresError } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { openDatabase } from '../connections/client.js';
 import type { ConnectionOptions, Connections } from '../connections/connections.js';
+import type { Definition } from '../definition/definition.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { applyMigrations } from './migration-runner.js';
 import { listPendingMigrations } from './migrations.js';
-
-/** A store may have none. */
-const SEED = new URL('prisma/seed.sql', ROOT);
 
 const ALTERNATIVE = 'Or set DATABASE_URL to a PostgreSQL of your own.';
 
@@ -20,6 +16,7 @@ const ALTERNATIVE = 'Or set DATABASE_URL to a PostgreSQL of your own.';
 export type DatabaseSource = Awaited<ReturnType<typeof openSource>>;
 
 export interface SourceOptions extends Pick<ConnectionOptions, 'connectTimeoutMs' | 'applicationName'> {
+  readonly definition: Definition;
   readonly config: {
     /** undefined: the embedded PostgreSQL in dataDir */
     readonly databaseUrl: string | undefined;
@@ -41,7 +38,7 @@ export interface SourceOptions extends Pick<ConnectionOptions, 'connectTimeoutMs
  * @throws OperatorError when the embedded PostgreSQL cannot be used
  */
 export async function openSource(options: SourceOptions) {
-  const { connectTimeoutMs, applicationName, isLeftAsItIs = false } = options;
+  const { definition, connectTimeoutMs, applicationName, isLeftAsItIs = false } = options;
   const { databaseUrl } = options.config;
   const isEmbedded = databaseUrl === undefined;
   const { url, release } = isEmbedded
@@ -57,7 +54,12 @@ export async function openSource(options: SourceOptions) {
     options.log.warn({ err: error }, message);
   };
   const readUrl = () => (isEmbedded ? undefined : options.config.readDatabaseUrl?.()) ?? url;
-  const database = openDatabase(url, warn, { connectTimeoutMs, applicationName, onRefused, readUrl });
+  const database = openDatabase(url, warn, definition, {
+    connectTimeoutMs,
+    applicationName,
+    onRefused,
+    readUrl,
+  });
   const close = async () => {
     isClosing = true;
     await database.close().finally(release);
@@ -65,8 +67,12 @@ export async function openSource(options: SourceOptions) {
   try {
     const isMigrated = isEmbedded && !isLeftAsItIs;
     const say = (message: string) => options.log.info(message);
-    if (isMigrated && (await listPendingMigrations(database)).length > 0)
-      await applyMigrations(url, undefined, { onWaiting: say, onNotice: say });
+    if (isMigrated && (await listPendingMigrations(definition.root, database)).length > 0)
+      await applyMigrations(url, definition.root, {
+        name: definition.identity.name,
+        onWaiting: say,
+        onNotice: say,
+      });
   } catch (error) {
     await close();
     throw error;
@@ -74,12 +80,12 @@ export async function openSource(options: SourceOptions) {
   return { url, database, isEmbedded, close };
 }
 
-async function startEmbedded({ config, role, log }: SourceOptions) {
+async function startEmbedded({ definition, config, role, log }: SourceOptions) {
   // pg takes from PGOPTIONS and the like what a URL does not say. They are meant for other servers.
   for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
   const { createEmbeddedPostgres, EmbeddedPostgresError } = await loadEmbeddedPostgres();
   return createEmbeddedPostgres({
-    ...IDENTITY.embedded,
+    ...definition.identity.embedded,
     dataDir: config.dataDir,
     mode: role === 'service' ? 'exclusive' : 'shared',
     log: (message) => log.info(message),
@@ -114,15 +120,15 @@ function toOperatorError(error: EmbeddedPostgresError, dataDir: string): Operato
 }
 
 /** Adds the sample data, if there is any, to a database whose main table is empty; returns whether it did. */
-export async function addSampleData({
-  pool,
-  schema,
-  inSchema,
-}: Pick<Connections, 'pool' | 'schema' | 'inSchema'>): Promise<boolean> {
-  const { rows } = await pool.query(`SELECT 1 FROM ${inSchema(IDENTITY.mainTable)} LIMIT 1`);
-  if (rows.length > 0 || !existsSync(SEED)) return false;
+export async function addSampleData(
+  { root, identity }: Pick<Definition, 'root' | 'identity'>,
+  { pool, schema, inSchema }: Pick<Connections, 'pool' | 'schema' | 'inSchema'>,
+): Promise<boolean> {
+  const seed = new URL('prisma/seed.sql', root);
+  const { rows } = await pool.query(`SELECT 1 FROM ${inSchema(identity.mainTable)} LIMIT 1`);
+  if (rows.length > 0 || !existsSync(seed)) return false;
   // Statements that are sent together are a transaction, in which the names of the script are those of the schema.
   const path = `SET LOCAL search_path = ${pg.escapeIdentifier(schema)}, pg_temp`;
-  await pool.query(`${path};\n${await readFile(SEED, 'utf8')}`);
+  await pool.query(`${path};\n${await readFile(seed, 'utf8')}`);
   return true;
 }

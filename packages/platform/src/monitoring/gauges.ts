@@ -1,17 +1,17 @@
 import type { Server } from 'node:net';
 import { promisify } from 'node:util';
-import { IDENTITY } from '@animal-store/definition/identity';
-import { PLAN_NAMES, type Plan } from '@animal-store/definition/plans';
 import { OVERLOAD_REASONS, type OverloadMonitor } from '@animal-store/http-server';
 import type { Limiter } from '@animal-store/limits';
 import { Gauge, type Registry } from 'prom-client';
+import type { Definition } from '../definition/definition.js';
 import { createCachedCheck } from './probes.js';
 
 /** How many keys there are by plan, without revoked keys. Plans without keys are left out. */
-type KeyCounts = ReadonlyMap<Plan, number>;
+type KeyCounts = ReadonlyMap<string, number>;
 
 /** What the gauges read */
 export interface GaugeSources {
+  readonly definition: Pick<Definition, 'identity' | 'plans' | 'root'>;
   readonly limiter: Limiter;
   readonly server: Server;
   readonly overload: OverloadMonitor;
@@ -39,7 +39,7 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
   const { countConnections, limiter, overload, server, usage, checkReadiness } = sources;
   const add = (name: string, help: string, read: () => Reading | Promise<Reading>, label = '') =>
     new Gauge({
-      name: IDENTITY.metricsPrefix + name,
+      name: sources.definition.identity.metricsPrefix + name,
       help,
       labelNames: [label].filter(Boolean),
       registers: [registry],
@@ -91,14 +91,14 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
  * Keys are counted in the database, because one node knows only those that it has served. The queries are shared and
  * bounded like a readiness check. While they fail there is no series, since nobody knows the numbers.
  */
-function createKeyCountReader({ countKeys }: GaugeSources) {
+function createKeyCountReader({ definition, countKeys }: GaugeSources) {
   let counts: Awaited<ReturnType<typeof countKeys>>;
   const refresh = createCachedCheck(async () => {
     counts = await countKeys();
   });
   return (kind: keyof typeof counts): Promise<Reading> =>
     refresh().then(
-      () => PLAN_NAMES.map((plan) => [plan, counts[kind].get(plan) ?? 0]),
+      () => Object.keys(definition.plans).map((plan) => [plan, counts[kind].get(plan) ?? 0]),
       () => [],
     );
 }

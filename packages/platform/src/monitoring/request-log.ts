@@ -1,9 +1,9 @@
 import { tracingChannel } from 'node:diagnostics_channel';
-import { IDENTITY } from '@animal-store/definition/identity';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Protocol } from '../contract/protocol.js';
+import type { KeySearch } from '../keys/format.js';
 import type { Metrics, RequestReport } from './metrics.js';
-import { type RequestTexts, readTexts, readUnknownPath, readUserAgent } from './request-texts.js';
+import { createTextReaders, type RequestTexts, type TextReaders } from './request-texts.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -49,7 +49,7 @@ interface RequestTrace {
  * Traces each request, except probes, from its arrival to the end of its response. Everything up to the handler runs in
  * the stores that are bound to `start`. Nothing is published without subscribers.
  */
-const requestChannel = tracingChannel<unknown, RequestTrace>(`${IDENTITY.name}.request`);
+const requestChannel = tracingChannel<unknown, RequestTrace>('animal-store.request');
 
 /** Says that an error is one that the client asked for. */
 const PREFERENCE_APPLIED = 'preference-applied';
@@ -61,10 +61,11 @@ const CLIENT_CLOSED_REQUEST = 499;
 export function reportRequests(
   app: FastifyInstance,
   operations: readonly string[],
-  { countRequest }: Pick<Metrics, 'countRequest'>,
+  { countRequest, redactKeys }: Pick<Metrics, 'countRequest'> & Pick<KeySearch, 'redactKeys'>,
   listCalls: (request: FastifyRequest) => readonly string[],
 ): void {
   const known = new Set(operations);
+  const readers = createTextReaders({ redactKeys });
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, pattern: toPattern(route.url) };
   });
@@ -94,7 +95,7 @@ export function reportRequests(
       };
       countRequest(report);
       if (trace !== undefined) requestChannel.asyncEnd.publish(Object.assign(trace, { report }));
-      logRequest(request, report, names);
+      logRequest(request, report, names, readers);
     };
     // The client has left while its request waited in the queue. A response behind others on the connection then does not
     // close.
@@ -103,7 +104,7 @@ export function reportRequests(
     reply.raw.on('close', finish);
     if (!requestChannel.hasSubscribers || request.routeOptions.config.isProbe) return next();
     const calls = listCalls(request).filter((name) => known.has(name));
-    trace = { request, receivedAt, calls, texts: readTexts(request) };
+    trace = { request, receivedAt, calls, texts: readers.readTexts(request) };
     requestChannel.start.runStores(trace, next);
   });
 }
@@ -160,6 +161,7 @@ function logRequest(
   request: FastifyRequest,
   { protocol, status, seconds, isRehearsed }: RequestReport,
   names: readonly string[],
+  { readUnknownPath, readUserAgent }: TextReaders,
 ): void {
   const { isProbe = false } = request.routeOptions.config;
   // A request outside of the protocols, or whose client left early, has no admission.

@@ -1,25 +1,22 @@
-import type { WindowName } from '@animal-store/definition/plans';
-import type { Scope } from '@animal-store/definition/scopes';
 import { initTRPC, type TRPCError } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import type { Deprecation } from '../contract/deprecation.js';
 import type { LimitsPer } from '../contract/plans.js';
-import type { ApiError, ErrorCode, ErrorShape } from '../errors/api-error.js';
-import { errorTable } from '../errors/error-table.js';
+import type { ApiError, ErrorShape } from '../errors/api-error.js';
 import type { Rehearsal } from '../errors/rehearsal.js';
 import type { ApiKey } from '../keys/api-key.js';
 import type { CreateResult, IdempotencyKey } from '../tables/idempotency.js';
 import { toApiError } from './error-mapping.js';
 
 /** The context of a procedure, to which createProcedure adds the stores. */
-export interface RequestContext {
+export interface RequestContext<Plan extends string = string, WindowName extends string = string> {
   /** The key that the request was admitted with. */
-  readonly apiKey: ApiKey;
+  readonly apiKey: ApiKey<Plan>;
   /**
    * What is left of the key's limits after the request, in its windows. A query that reads it declares `waitsForLimit`. Others
    * begin before it is known, and get a TypeError.
    */
-  readonly limits: readonly KeyLimit[];
+  readonly limits: readonly KeyLimit<WindowName>[];
   /** `owner`: if the key has an owner, `limits` are those of all the owner's keys together. */
   readonly limitsPer: LimitsPer;
   /** Until when the key is banned, in Unix milliseconds; undefined if it is not. */
@@ -55,7 +52,7 @@ export interface IdempotencyHeader {
   setReplayed(isReplay: boolean): void;
 }
 
-export interface KeyLimit {
+export interface KeyLimit<WindowName extends string = string> {
   readonly name: WindowName;
   readonly limit: number;
   readonly remaining: number;
@@ -78,7 +75,7 @@ export interface RequestTarget {
   readonly cost: number;
   readonly freeForKey?: FreeForKey | undefined;
   /** The scope needed; undefined for a batch, each of whose calls needs its own. */
-  readonly scope?: Scope | 'any' | undefined;
+  readonly scope?: string | undefined;
   /** The deprecation of the operation, or of the first deprecated one in a batch. */
   readonly deprecation?: Deprecation | undefined;
   /** The methods of the path, as in Allow. */
@@ -105,7 +102,7 @@ interface ToolMeta {
 }
 
 /** Everything that an operation declares besides its input and output. */
-export interface OperationMeta {
+export interface OperationMeta<Scope extends string = string, Code extends string = string> {
   /** Read by trpc-to-openapi. */
   readonly openapi: {
     /** GET is for queries, the other methods are for mutations. */
@@ -128,7 +125,7 @@ export interface OperationMeta {
   /** How many requests a call counts as; more than the default of 1 for much more work than other calls, such as an export. */
   readonly cost?: number;
   /** The error codes of this operation, besides those that every operation responds with. */
-  readonly errors?: readonly ErrorCode[];
+  readonly errors?: readonly Code[];
   /** Over REST, success is 200, or 204 for `.output(z.void())`, unless a 201 is declared here. */
   readonly success?: {
     readonly status: 201;
@@ -157,17 +154,26 @@ const config = {
  * With a `.use()`, calls run through tRPC's own runner, which also checks outputs. A page of 20 then takes about 65 µs of
  * CPU instead of 5, without the database. A function that several handlers call costs nothing.
  *
- * @example const procedure = createProcedure<{ readonly pets: PetStore }>();
+ * Its type parameters are the names of a store, and not its definition, because TypeScript shows them in its messages.
  */
-export function createProcedure<Stores extends object>() {
-  return initTRPC.meta<OperationMeta>().context<RequestContext & Stores>().create(config).procedure;
+export function createProcedure<
+  Stores extends object = object,
+  Scope extends string = string,
+  Code extends string = string,
+  Plan extends string = string,
+  WindowName extends string = string,
+>() {
+  return initTRPC
+    .meta<OperationMeta<Scope, Code>>()
+    .context<RequestContext<Plan, WindowName> & Stores>()
+    .create(config).procedure;
 }
 
 /** tRPC's router builder, with the service's error shape. */
 export const { router } = initTRPC.create(config);
 
 export function toErrorShape(error: ApiError, path?: string): ErrorShape {
-  const { trpcCode } = errorTable[error.code];
+  const { trpcCode } = error.definition;
   return {
     message: error.message,
     code: TRPC_ERROR_CODES_BY_KEY[trpcCode],

@@ -1,5 +1,3 @@
-import { type Limits, PLANS } from '@animal-store/definition/plans';
-import { SCOPES } from '@animal-store/definition/scopes';
 import { z } from 'zod';
 import type { OperationMeta } from './builder.js';
 
@@ -41,12 +39,10 @@ export function findDefinitionError(definition: Partial<ProcedureDefinition>): s
 }
 
 function findMetaError(
-  { scope, openapi: { method }, success, idempotent, cost = 1 }: OperationMeta,
+  { openapi: { method }, success, idempotent }: OperationMeta,
   type: ProcedureDefinition['type'],
   output: z.ZodType,
 ): string | undefined {
-  if (scope !== 'any' && !SCOPES.includes(scope))
-    return `its scope is none of ${SCOPES.join(', ')}, nor any.`;
   if (type !== (method === 'GET' ? 'query' : 'mutation')) return `a ${type} cannot be served as ${method}.`;
   if (success !== undefined && output instanceof z.ZodVoid)
     return 'it has no output, which means a 204, but declares a 201.';
@@ -54,15 +50,8 @@ function findMetaError(
     return 'it responds with 201 but does not say whether it is idempotent: declare idempotent: true, or false if a repetition may add another.';
   if (idempotent && output instanceof z.ZodVoid)
     return 'it is declared idempotent but has no output for repetitions to get: return what it has created.';
-  if (!Number.isInteger(cost) || cost < 1 || cost > MAX_COST)
-    return `its cost is not an integer from 1 to ${MAX_COST}, which is what the smallest plan allows per minute.`;
   return undefined;
 }
-
-/** No call may cost more than the smallest plan allows per minute. */
-const MAX_COST = Math.min(
-  ...Object.values<Limits | undefined>(PLANS).map((limits) => limits?.perMinute ?? Infinity),
-);
 
 function findInputError(input: z.ZodType | undefined): string | undefined {
   if (input === undefined) return undefined;

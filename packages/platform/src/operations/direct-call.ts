@@ -1,12 +1,10 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import { inspect, types } from 'node:util';
-import { IDENTITY } from '@animal-store/definition/identity';
-import type { Plan } from '@animal-store/definition/plans';
 import { type AnyTRPCProcedure, TRPCError, type TRPCProcedureType } from '@trpc/server';
 import { z } from 'zod';
 import { type Deprecation, isRemoved } from '../contract/deprecation.js';
 import { ApiError } from '../errors/api-error.js';
-import { errorTable } from '../errors/error-table.js';
+import { platformErrors } from '../errors/error-table.js';
 import { findScopeError } from '../keys/authenticator.js';
 import type { RequestContext } from './builder.js';
 import { findDefinitionError, hasMiddleware, type OperationDefinition } from './definition.js';
@@ -18,13 +16,13 @@ import { outageMessage, withOutageMessage } from './outage.js';
 const NO_INPUT = z.looseObject({}, { error: INPUT_ERROR }).optional();
 
 /** Traces each call of an operation, of which a batch has several. Nothing is published without subscribers. */
-const operationChannel = tracingChannel<unknown, OperationCall>(`${IDENTITY.name}.operation`);
+const operationChannel = tracingChannel<unknown, OperationCall>('animal-store.operation');
 
 interface OperationCall {
   readonly operation: string;
   /** The id and the plan of the key that calls */
   readonly keyId: string;
-  readonly plan: Plan;
+  readonly plan: string;
 }
 
 interface CallOptions {
@@ -116,6 +114,6 @@ function runWithMiddleware(procedure: AnyTRPCProcedure, options: CallOptions): P
 }
 
 function removed({ successor }: Deprecation): ApiError {
-  const message = `${errorTable.operation_removed.message} Use ${successor} instead.`;
+  const message = `${platformErrors.operation_removed.message} Use ${successor} instead.`;
   return new ApiError('operation_removed', { message });
 }

@@ -1,7 +1,8 @@
 import { TRPCError } from '@trpc/server';
 import { ZodError } from 'zod';
 import { DatabaseOutage } from '../connections/outage.js';
-import { ApiError, type ErrorCode } from '../errors/api-error.js';
+import type { PlatformErrorCode } from '../definition/definition.js';
+import { ApiError } from '../errors/api-error.js';
 
 /**
  * The error that a client gets for a failure in any layer. An unexpected one is `internal_error`, with its `cause` for the
@@ -72,7 +73,7 @@ function fromZodError(error: ZodError): ApiError {
   });
 }
 
-const CODES_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
+const CODES_BY_STATUS: Readonly<Record<number, PlatformErrorCode>> = {
   404: 'not_found',
   413: 'payload_too_large',
   415: 'unsupported_media_type',

@@ -1,5 +1,5 @@
 /** What a store may use of this room. */
-export { createProcedure, type OperationMeta, type RequestContext } from './builder.js';
+export type { OperationMeta, RequestContext } from './builder.js';
 export {
   assignedId,
   date,
@@ -12,4 +12,4 @@ export {
   text,
 } from './input.js';
 export { answerPage, nestedPageInput, pageInput, pageOrder, pageOutput } from './pagination.js';
-export { createRouter, type Resource } from './resource.js';
+export type { Resource } from './resource.js';

@@ -71,11 +71,6 @@ export function isPage({ parameters }: Operation): boolean {
   return parameters.some(({ name }) => name === 'cursor');
 }
 
-/** The names of the deprecated operations. */
-export function listDeprecated(operations: readonly Operation[]): ReadonlySet<string> {
-  return new Set(operations.filter(({ deprecation }) => deprecation !== undefined).map(({ name }) => name));
-}
-
 type JsonSchema = z.core.JSONSchema._JSONSchema;
 
 /** The members of an input, and a function that finds the schema of a member. */

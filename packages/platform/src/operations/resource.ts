@@ -28,16 +28,25 @@ type UnionToIntersection<Union> = (Union extends unknown ? (member: Union) => vo
   : never;
 
 /** Written out without the context, so that the types of clients do not refer to internals of the service. */
-type ResourceRouter<Each extends Resource> =
+export type ResourceRouter<Each extends Resource, Shape = ErrorShape> =
   UnionToIntersection<Each['procedures']> extends infer All extends Procedures
     ? TRPCBuiltRouter<
-        { ctx: object; meta: object; errorShape: ErrorShape; transformer: false },
+        { ctx: object; meta: object; errorShape: Shape; transformer: false },
         TRPCDecorateCreateRouterOptions<All>
       >
     : never;
 
+/** What tRPC's router refuses */
+const RESERVED_NAMES: readonly string[] = ['then', 'call', 'apply'];
+
+/** Whether an operation can have a name: tRPC, tools, metrics and logs name it by this. */
+export function isOperationName(name: string): boolean {
+  return /^[a-z][A-Za-z\d]{0,63}$/.test(name) && !RESERVED_NAMES.includes(name) && !(name in {});
+}
+
 /**
- * The router of all operations, as all protocols call them.
+ * The router of all operations, as all protocols call them. A procedure whose name cannot be that of an operation is left out:
+ * the process and the commands refuse it by checkResources, without a stack.
  *
  * @throws TypeError when a procedure cannot be an operation, or two operations or two resources have the same name
  */
@@ -48,6 +57,7 @@ export function createRouter<Each extends Resource>(resources: readonly Each[]):
     if (names.has(resourceName)) throw new TypeError(`Two resources are named ${resourceName}`);
     names.add(resourceName);
     for (const [name, procedure] of Object.entries(procedures)) {
+      if (!isOperationName(name)) continue;
       if (Object.hasOwn(operations, name)) throw new TypeError(`Two operations are named ${name}`);
       operations[name] = toOperation(name, procedure);
     }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { Identity } from '../definition/definition.js';
 import { OperatorError } from '../errors/operator-error.js';
-import { type KeyPrefix, LIVE_PREFIX, TEST_PREFIX } from '../keys/format.js';
+import { livePrefix, testPrefix } from '../keys/format.js';
 import { SHOWN_DAYS } from '../usage/store.js';
 import { databaseUrl, findIgnored } from './database-url.js';
 import { readSecretFiles, type Variables } from './secret-files.js';
@@ -78,6 +79,7 @@ export const VARIABLES: ReadonlySet<string> = new Set([
  * @throws OperatorError naming every invalid variable, with its value unless that may contain a password
  */
 export function readConfig(
+  { keyPrefix }: Pick<Identity, 'keyPrefix'>,
   environment: Readonly<Record<string, string | undefined>>,
   runtime: Runtime = process,
   notices: readonly string[] = [],
@@ -92,7 +94,7 @@ export function readConfig(
   if (!parsed.success || problems.length > 0) {
     throw new OperatorError(describeProblems([...new Set([...problems, ...notices])]));
   }
-  return toConfig(parsed.data, variables, findIgnored(set.DATABASE_URL ?? ''));
+  return toConfig(keyPrefix, parsed.data, variables, findIgnored(set.DATABASE_URL ?? ''));
 }
 
 /**
@@ -115,9 +117,14 @@ function createReader<T>(
   };
 }
 
-function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredParameters: readonly string[]) {
+function toConfig(
+  keyPrefix: string,
+  data: z.output<typeof schema>,
+  variables: Variables,
+  ignoredParameters: readonly string[],
+) {
   const { DATABASE_URL, REDIS_URL } = schema.shape;
-  const keyPrefix: KeyPrefix = data.APP_ENV === 'production' ? LIVE_PREFIX : TEST_PREFIX;
+  const createPrefix = data.APP_ENV === 'production' ? livePrefix : testPrefix;
   const isOpenToLocalhost = data.APP_ENV === 'development' && data.CORS_ORIGINS.length === 0;
   return {
     port: data.PORT,
@@ -125,7 +132,7 @@ function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredPa
     /** undefined: /metrics and /health are on `port` */
     metricsPort: data.METRICS_PORT,
     appEnv: data.APP_ENV,
-    keyPrefix,
+    keyPrefix: createPrefix(keyPrefix),
     /** undefined: the embedded PostgreSQL in dataDir */
     databaseUrl: data.DATABASE_URL,
     /** The parameters of DATABASE_URL that are left out, for the log */

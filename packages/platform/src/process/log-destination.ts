@@ -1,4 +1,3 @@
-import { IDENTITY } from '@animal-store/definition/identity';
 import { Counter } from 'prom-client';
 import sonicBoom from 'sonic-boom';
 
@@ -21,6 +20,8 @@ export interface LogDestination {
 }
 
 export interface LogDestinationOptions {
+  /** How the names of metrics start */
+  readonly metricsPrefix: string;
   /** How many bytes are collected before they are written */
   readonly minLength: number;
   /** Called when everything has been written after lines were lost */
@@ -31,12 +32,16 @@ export interface LogDestinationOptions {
  * Standard output may be on a full file system, a pipe that nobody reads, or a terminal that is gone. Lines then wait up to a
  * bound; beyond it they are dropped and counted. Nothing else suffers. A write that failed is repeated from where it ended.
  */
-export function openLogDestination({ minLength, onRecovery }: LogDestinationOptions): LogDestination {
+export function openLogDestination({
+  metricsPrefix,
+  minLength,
+  onRecovery,
+}: LogDestinationOptions): LogDestination {
   // Accessing the streams makes pipes non-blocking. Without a listener, a failed write of anything else, such as a warning
   // of Node.js, would end the process.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   const lostLines = new Counter({
-    name: `${IDENTITY.metricsPrefix}log_lines_lost_total`,
+    name: `${metricsPrefix}log_lines_lost_total`,
     help: 'Lines lost because the log could not be written, or not fast enough',
     registers: [],
   });

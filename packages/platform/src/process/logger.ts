@@ -1,7 +1,8 @@
 import { type Logger, pino } from 'pino';
 import type PinoPretty from 'pino-pretty';
 import { TRPC_PREFIX } from '../contract/protocol.js';
-import { redactKeys } from '../keys/format.js';
+import type { Identity } from '../definition/definition.js';
+import { createKeySearch } from '../keys/format.js';
 import type { Config } from './config.js';
 import { type LogDestination, openLogDestination } from './log-destination.js';
 
@@ -31,12 +32,14 @@ export interface ProcessLog extends Pick<LogDestination, 'close' | 'lostLines'> 
  * Logs one JSON object per line to standard output, or readable lines in development. The formatter is a development
  * dependency, which a production install does not have.
  */
-export async function createLogger({
-  appEnv,
-  logLevel,
-}: Pick<Config, 'appEnv' | 'logLevel'>): Promise<ProcessLog> {
+export async function createLogger(
+  { keyPrefix, metricsPrefix }: Pick<Identity, 'keyPrefix' | 'metricsPrefix'>,
+  { appEnv, logLevel }: Pick<Config, 'appEnv' | 'logLevel'>,
+): Promise<ProcessLog> {
+  const { redactKeys } = createKeySearch(keyPrefix);
   const pretty = appEnv === 'development' ? await importPretty() : undefined;
   const { write, flush, close, lostLines } = openLogDestination({
+    metricsPrefix,
     minLength: pretty === undefined ? BATCH_BYTES : 0,
     onRecovery: (details) => log.warn(details, 'the log is written again: some lines were lost'),
   });

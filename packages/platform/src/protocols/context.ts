@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { listDeprecated } from '../contract/deprecation.js';
 import type { IdempotencyHeader, RequestContext } from '../operations/builder.js';
 import { rejectOnce } from '../operations/idempotency-key.js';
-import { listDeprecated, type Operation } from '../operations/list-operations.js';
+import type { Operation } from '../operations/list-operations.js';
 import type { Stores } from '../operations/resource.js';
 import { readIdempotencyHeader } from './idempotency-header.js';
 

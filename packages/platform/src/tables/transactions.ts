@@ -1,7 +1,7 @@
-import type { Prisma } from '@animal-store/definition/prisma';
 import type { Database } from '../connections/client.js';
 import { DatabaseOutage, readUniqueViolation } from '../connections/outage.js';
 import type { InSchema } from '../connections/schema-name.js';
+import type { AnyPrisma } from '../definition/definition.js';
 import { OPERATION_TIMEOUT_MS, TimeoutError, withTimeout } from '../timing/timeouts.js';
 import {
   type CreateResult,
@@ -20,7 +20,10 @@ import { takeTurnSql } from './insert-statements.js';
 const TRANSACTION_TIMEOUT_MS = OPERATION_TIMEOUT_MS - 100;
 
 /** The client of one of Prisma's interactive transactions. */
-export type Transaction = Prisma.TransactionClient;
+export type Transaction<Prisma> = Omit<
+  Prisma,
+  '$connect' | '$disconnect' | '$on' | '$use' | '$extends' | '$transaction'
+>;
 
 /** What a transaction waits for. All lock rows in the same order, so that no two deadlock: see docs/recipes.md. */
 export interface Locks {
@@ -41,12 +44,12 @@ export interface Locks {
 }
 
 /** It may be run again when PostgreSQL has stored nothing of it, so whatever it does elsewhere belongs after it. */
-type Change<Output> = (transaction: Transaction, locks: Locks) => Promise<Output>;
+type Change<Output, Prisma> = (transaction: Transaction<Prisma>, locks: Locks) => Promise<Output>;
 
 /** Changes of several tables, and those that read before they write: each is stored as a whole, or not at all. */
-export interface Transactions {
+export interface Transactions<Prisma = AnyPrisma> {
   /** Resolves with what the change returns. @throws whatever it throws, having stored nothing */
-  run<Output>(change: Change<Output>): Promise<Output>;
+  run<Output>(change: Change<Output, Prisma>): Promise<Output>;
   /**
    * Runs a create at most once for each key. Its output and the key are stored in the same transaction, and repetitions
    * behave as those of createInsert, which is faster for rows of one table.
@@ -55,18 +58,21 @@ export interface Transactions {
    * @param create resolves with the output of the operation, as JSON can hold it
    * @throws ApiError idempotency_key_reused, idempotency_key_in_use; and whatever `create` throws, having stored nothing
    */
-  once<Output>(key: IdempotencyKey | undefined, create: Change<Output>): Promise<CreateResult<Output>>;
+  once<Output>(
+    key: IdempotencyKey | undefined,
+    create: Change<Output, Prisma>,
+  ): Promise<CreateResult<Output>>;
 }
 
 /** Runs changes in Prisma's transactions, within the time of a request. */
-export function createTransactions(
-  database: Pick<Database, 'writes' | 'inSchema' | 'loadPrisma'>,
-): Transactions {
+export function createTransactions<Prisma>(
+  database: Pick<Database<Prisma>, 'writes' | 'inSchema' | 'loadPrisma'>,
+): Transactions<Prisma> {
   const statements = createStatements(database.inSchema);
-  const run = <Output>(change: Change<Output>) => transact(database, toDeadline(), change);
+  const run = <Output>(change: Change<Output, Prisma>) => transact(database, toDeadline(), change);
   return {
     run,
-    async once<Output>(key: IdempotencyKey | undefined, create: Change<Output>) {
+    async once<Output>(key: IdempotencyKey | undefined, create: Change<Output, Prisma>) {
       if (key === undefined) {
         const json = await run(async (...given) => toJson(await create(...given)));
         return { output: parseJson<Output>(json), isReplay: false };
@@ -74,17 +80,15 @@ export function createTransactions(
       const deadline = toDeadline();
       return createOrReplay<Output>(database, key, () =>
         transact(database, deadline, async (transaction, locks) => {
+          const raw = transaction as unknown as AnyPrisma;
           const ask = async (question: string) => {
-            const [row] = await transaction.$queryRawUnsafe<{ isTrue: boolean }[]>(
-              question,
-              ...toIdValues(key),
-            );
+            const [row] = await raw.$queryRawUnsafe<{ isTrue: boolean }[]>(question, ...toIdValues(key));
             return row?.isTrue === true;
           };
           if (!(await ask(statements.lock))) return 'running';
           if (await ask(statements.isStored)) return 'exists';
           const json = toJson(await create(transaction, locks));
-          await transaction.$executeRawUnsafe(statements.store, ...toKeyValues(key), json);
+          await raw.$executeRawUnsafe(statements.store, ...toKeyValues(key), json);
           return { output: parseJson<Output>(json) };
         }),
       );
@@ -94,17 +98,27 @@ export function createTransactions(
 
 const toDeadline = () => performance.now() + TRANSACTION_TIMEOUT_MS;
 
-async function transact<Result>(
-  { loadPrisma, inSchema }: Pick<Database, 'loadPrisma' | 'inSchema'>,
+interface InteractiveTransactions<Prisma> {
+  $transaction<Result>(
+    work: (transaction: Transaction<Prisma>) => Promise<Result>,
+    options: { readonly maxWait: number; readonly timeout: number },
+  ): Promise<Result>;
+}
+
+async function transact<Result, Prisma>(
+  { loadPrisma, inSchema }: Pick<Database<Prisma>, 'loadPrisma' | 'inSchema'>,
   deadline: number,
-  work: Change<Result>,
+  work: Change<Result, Prisma>,
 ): Promise<Result> {
-  const prisma = await loadPrisma();
+  const prisma = (await loadPrisma()) as Prisma & InteractiveTransactions<Prisma>;
   const readLeftMs = () => Math.max(1, Math.floor(deadline - performance.now()));
-  const inTime = async (transaction: Transaction) => {
+  const inTime = async (transaction: Transaction<Prisma>) => {
     if (performance.now() >= deadline)
       throw new TimeoutError(`No transaction within ${TRANSACTION_TIMEOUT_MS} ms`);
-    return withTimeout(readLeftMs(), work(transaction, createLocks(transaction, inSchema)));
+    return withTimeout(
+      readLeftMs(),
+      work(transaction, createLocks(transaction as unknown as AnyPrisma, inSchema)),
+    );
   };
   // Prisma's `timeout` begins when `maxWait` has ended. Both together could take twice what is left, so the work has a timeout
   // of its own.
@@ -116,7 +130,7 @@ async function transact<Result>(
     });
 }
 
-function createLocks(transaction: Transaction, inSchema: InSchema): Locks {
+function createLocks(transaction: AnyPrisma, inSchema: InSchema): Locks {
   return {
     async lockRow(tableName, id) {
       const sql = `SELECT true AS found FROM ${inSchema(tableName)} WHERE id = $1 FOR UPDATE`;

@@ -1,4 +1,3 @@
-import { IDENTITY } from '@animal-store/definition/identity';
 import { Histogram } from 'prom-client';
 
 /** In seconds: from a lookup in a warm database to the wait of a client while the database is unavailable. */
@@ -9,11 +8,11 @@ const DURATION_BUCKETS = [
 /**
  * A histogram of durations that is in no registry yet.
  *
- * @param name without the store's prefix
+ * @param name with the store's prefix
  */
 export function createDurations(name: string, help: string, labelNames: string[] = []): Histogram {
   return new Histogram({
-    name: IDENTITY.metricsPrefix + name,
+    name: name,
     help,
     labelNames,
     buckets: DURATION_BUCKETS,

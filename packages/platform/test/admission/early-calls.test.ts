@@ -1,8 +1,7 @@
-import { SCOPES } from '@animal-store/definition/scopes';
 import { expect, onTestFinished, test } from 'vitest';
-import { list, otherList, read } from '#operations-under-test';
+import { definition, list, otherList, read } from '#operations-under-test';
 import { MAX_BATCH_SIZE } from '../../src/contract/protocol.js';
-import { generateKey, TEST_PREFIX } from '../../src/keys/format.js';
+import { generateKey, testPrefix } from '../../src/keys/format.js';
 import type { Operation } from '../../src/operations/list-operations.js';
 import { isEarly, OUTCOMES, operations, PER_MINUTE, useEarlyCalls } from '../support/early-calls.js';
 import { type EveryCall, nameOf } from '../support/every-call.js';
@@ -53,13 +52,13 @@ test('what this process would deny by itself begins nothing, nor does an error t
   };
   for (const each of own.everyCall.filter(isEarly)) {
     const { scope } = operations.find(({ name }) => name === each.operation) as Operation;
-    const others = SCOPES.filter((other) => other !== scope);
+    const others = definition.scopes.filter((other) => other !== scope);
     const withoutScope = await issue(0, others);
     for (const [key, status] of [
       [used.key, 429],
       [banned.key, 429],
       [withoutScope.key, 403],
-      [generateKey(TEST_PREFIX), 401],
+      [generateKey(testPrefix(definition.identity.keyPrefix)), 401],
     ] as const)
       expect([nameOf(each), (await send(each, key)).status]).toEqual([nameOf(each), status]);
     expect([nameOf(each), await each.send(rehearse)]).toEqual([nameOf(each), 404]);

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { WINDOWS } from '@animal-store/definition/plans';
 import { createLimiter } from '@animal-store/limits';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
-import { list } from '#operations-under-test';
+import { definition, list } from '#operations-under-test';
 import { toolCall } from '../support/mcp.js';
 import { findRedis } from '../support/redis.js';
 import {
@@ -29,7 +28,7 @@ async function serve(count: number, redisUrls: readonly string[], options: TestS
   const prefix = `test:${randomUUID()}`;
   const services: TestService[] = [];
   for (let n = 0; n < count; n += 1) {
-    const limiter = await createLimiter({ windows: WINDOWS, redisUrls, log, prefix });
+    const limiter = await createLimiter({ windows: definition.windows, redisUrls, log, prefix });
     if (redisUrls.length > 0) await expect.poll(() => limiter.state).toBe('redis');
     const service = await startService({ databaseUrl, limiter, limitsPer: 'owner', ...options });
     closers.push(() => service.close());

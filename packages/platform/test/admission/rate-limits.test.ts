@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
-import { WINDOWS } from '@animal-store/definition/plans';
 import { createLimiter } from '@animal-store/limits';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
-import { create, list, otherList, read, TABLE } from '#operations-under-test';
+import { create, definition, list, otherList, read, TABLE } from '#operations-under-test';
 import { breakTable } from '../support/broken-table.js';
 import { expectErrorBody } from '../support/expect-error-body.js';
 import { message, oldToolCall, toolCall } from '../support/mcp.js';
@@ -39,7 +38,7 @@ async function serve(
   const { redisUrl, clock, ...rest } = options;
   const redisUrls = redisUrl === undefined ? [] : [redisUrl];
   const limiter = await createLimiter({
-    windows: WINDOWS,
+    windows: definition.windows,
     redisUrls,
     log,
     prefix: `test:${randomUUID()}`,

@@ -1,34 +1,25 @@
-import { WINDOWS } from '@animal-store/definition/plans';
-import { afterAll, describe, expect, test, vi } from 'vitest';
-import { list } from '#operations-under-test';
+import { afterAll, describe, expect, test } from 'vitest';
+import { list, definition as ownDefinition, resources as ownResources } from '#operations-under-test';
 import { closeStores, hasRedis, openMemory, openRedis } from '../../../limits/test/support/limiter-stores.js';
 import { toPlanTable } from '../../src/contract/plans.js';
+import type { Definition, Limits, Window } from '../../src/definition/definition.js';
+import { createOwnKey } from '../../src/own-key/procedures.js';
 import { createCaller, startService } from '../support/test-service.js';
 
-// Files share modules: this one has its own, and leaves none behind.
-vi.hoisted(() => vi.resetModules());
+// What a store edits to limit the requests of an hour. A store that has an hour of its own gets this one in its place.
+const [minute, ...longer] = ownDefinition.windows.filter(({ name }) => (name as string) !== 'hour');
+const withoutHour = Object.entries<Limits | undefined>(ownDefinition.plans).map(([plan, limits]) => [
+  plan,
+  limits && { ...limits, perHour: undefined },
+]);
+const definition: Definition = {
+  ...ownDefinition,
+  windows: [minute as Window, { name: 'hour', lengthMs: 3_600_000, field: 'perHour' }, ...longer],
+  plans: { ...Object.fromEntries(withoutHour), free: { ...ownDefinition.plans.free, perHour: 100 } },
+};
+const resources = [...ownResources.filter(({ name }) => name !== 'key'), createOwnKey(definition)];
 
-// What a store edits to limit the requests of an hour.
-vi.mock('@animal-store/definition/plans', async (importOriginal) => {
-  const plans = await importOriginal<typeof import('@animal-store/definition/plans')>();
-  // A store that has an hour of its own gets this one in its place.
-  const [minute, ...longer] = plans.WINDOWS.filter(({ name }) => (name as string) !== 'hour');
-  const withoutHour = Object.entries(plans.PLANS).map(([plan, limits]) => [
-    plan,
-    limits && { ...limits, perHour: undefined },
-  ]);
-  return {
-    ...plans,
-    WINDOWS: [minute, { name: 'hour', lengthMs: 3_600_000, field: 'perHour' }, ...longer],
-    PLANS: { ...Object.fromEntries(withoutHour), free: { ...plans.PLANS.free, perHour: 100 } },
-  };
-});
-
-afterAll(async () => {
-  await closeStores();
-  vi.doUnmock('@animal-store/definition/plans');
-  vi.resetModules();
-});
+afterAll(closeStores);
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
@@ -42,8 +33,8 @@ describe.each([
   storeTest(
     'it is in the headers and in getKey, and a request that it denies may be repeated when it ends',
     async () => {
-      const { limiter, advance, clock } = await open(WINDOWS);
-      const service = await startService({ limiter, now: () => clock.nowMs });
+      const { limiter, advance, clock } = await open(definition.windows);
+      const service = await startService({ definition, resources, limiter, now: () => clock.nowMs });
       try {
         const { key, apiKey } = await service.keys.create({ name: 'hourly', plan: 'free' });
         const call = createCaller({ url: service.url, key });
@@ -84,8 +75,8 @@ describe.each([
 });
 
 test('the table of plans shows it, and who has none', () => {
-  const [headings = '', , free = '', pro = ''] = toPlanTable().split('\n');
+  const [headings = '', , free = '', pro = ''] = toPlanTable(definition).split('\n');
   expect(headings).toBe('| plan | requests per minute | requests per hour | requests per day |');
   expect([free, pro]).toEqual(['| free | 60 | 100 | 1,000 |', '| pro | 300 | no limit | 10,000 |']);
-  expect(toPlanTable()).toContain('| enterprise | set per key | no limit | set per key |');
+  expect(toPlanTable(definition)).toContain('| enterprise | set per key | no limit | set per key |');
 });

@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { PLAN_NAMES } from '@animal-store/definition/plans';
-import { SCOPES } from '@animal-store/definition/scopes';
 import { expect, test } from 'vitest';
-import { list } from '#operations-under-test';
-import { CHANGES } from '../../src/cli/change-commands.js';
-import { REPORTS } from '../../src/cli/report-commands.js';
+import { definition, list } from '#operations-under-test';
+import { createKeyCommands } from '../../src/cli/key-commands.js';
 import { KEY_STATES } from '../../src/keys/statements.js';
 import { runInProcess } from '../support/command.js';
 
@@ -17,7 +14,7 @@ test.each([[[]], [['keys']]])('%j --version prints the version of the package', 
   expect(await print(...args, '--version')).toEqual({ code: 0, output: `${version}\n` });
 });
 
-test.each([...REPORTS, ...CHANGES].map(({ name }) => name))(
+test.each(createKeyCommands(definition).map(({ name }) => name))(
   'keys %s --help has an example that can be copied',
   async (command) => {
     const { code, output } = await print('keys', command, '--help');
@@ -47,14 +44,20 @@ test.each([[[]], [['keys']]])('%j --help has examples and the exit codes', async
 
 test.each([
   [['create', '--plan', 'free'], /--name/],
-  [['create', '--name', 'x', '--plan', 'gold'], new RegExp(PLAN_NAMES.join(', '))],
+  [['create', '--name', 'x', '--plan', 'gold'], new RegExp(Object.keys(definition.plans).join(', '))],
   [['create', '--name', 'x', '--plan', 'enterprise'], /--per-minute and --per-day/],
   [['create', '--name', 'x', '--plan', 'free', '--per-day', '5'], /--per-minute and --per-day/],
   [['create', '--name', 'x', '--plan', 'free', '--expires', '30'], /30d/],
   [['create', '--name', '  ', '--plan', 'free'], /1 to 200 characters/],
-  [['create', '--name', 'x', '--plan', 'free', '--scopes', 'nobody'], new RegExp(SCOPES.join(', '))],
-  [['create', '--name', 'x', '--plan', 'free', '--scopes', ''], new RegExp(`one or more of ${SCOPES[0]}`)],
-  [['set-scopes', '0b54e7c0', '--scopes', `${list.scope},`], new RegExp(SCOPES.join(', '))],
+  [
+    ['create', '--name', 'x', '--plan', 'free', '--scopes', 'nobody'],
+    new RegExp(definition.scopes.join(', ')),
+  ],
+  [
+    ['create', '--name', 'x', '--plan', 'free', '--scopes', ''],
+    new RegExp(`one or more of ${definition.scopes[0]}`),
+  ],
+  [['set-scopes', '0b54e7c0', '--scopes', `${list.scope},`], new RegExp(definition.scopes.join(', '))],
   [['set-scopes', '0b54e7c0'], /--scopes/],
   [['show', 'x'], /keys list/],
   [['show', 'ps_test_abc'], /The first 12 characters/],
@@ -63,7 +66,7 @@ test.each([
   [['ban', '0b54e7c0', '--for', '0h'], /30d/],
   [['ban', '0b54e7c0', '--for', '36500d'], /before 2100: to end a key for good, revoke it/],
   [['list', '--state', 'lost'], new RegExp(KEY_STATES.join(', '))],
-  [['list', '--plan', 'gold'], new RegExp(PLAN_NAMES.join(', '))],
+  [['list', '--plan', 'gold'], new RegExp(Object.keys(definition.plans).join(', '))],
   [['list', '--unused-for', '90'], /30d/],
   [['history', '--since', 'Tuesday'], /30d/],
   [['history', '--delete-before', '2026-02-30'], /2026-01-31/],

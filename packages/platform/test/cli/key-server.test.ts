@@ -1,10 +1,9 @@
 import { rm } from 'node:fs/promises';
-import { IDENTITY } from '@animal-store/definition/identity';
-import { SCOPES } from '@animal-store/definition/scopes';
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/key-commands.js';
+import { definition } from '#operations-under-test';
+import { createKeyCommands } from '../../src/cli/key-commands.js';
 import { BODY_LIMIT_BYTES } from '../../src/contract/bounds.js';
 import { execute } from '../support/execute.js';
 import { type KeyServer, send, startKeyServer, TOKEN } from '../support/key-server.js';
@@ -30,9 +29,12 @@ const errorBody = (status: number, code: unknown, message: unknown) => ({ code, 
 test('a command responds with what the command line prints, and its options are members in camelCase', async () => {
   const created = await keys('create', {
     ...{ name: 'shop', plan: 'enterprise', perMinute: 5, perDay: '9', owner: 'Açmé 😀', expires: '30d' },
-    scopes: [SCOPES[0]],
+    scopes: [definition.scopes[0]],
   });
-  expect(created).toMatchObject({ status: 200, body: { perMinute: 5, perDay: 9, scopes: [SCOPES[0]] } });
+  expect(created).toMatchObject({
+    status: 200,
+    body: { perMinute: 5, perDay: 9, scopes: [definition.scopes[0]] },
+  });
   expect(created.headers.get('cache-control')).toBe('no-store');
   const { id, key, ...rest } = created.body;
   expect(key).toMatch(/^ps_test_/);
@@ -68,7 +70,7 @@ test('the record of keys names keys serve for each change', async () => {
   const { body } = await keys('history', { id });
   expect(body).toEqual([
     expect.objectContaining({
-      applicationName: expect.stringMatching(new RegExp(`^${IDENTITY.name} keys serve by `)),
+      applicationName: expect.stringMatching(new RegExp(`^${definition.identity.name} keys serve by `)),
     }),
   ]);
 });
@@ -173,8 +175,8 @@ test.each([
   ['owner', 'é'.repeat(201)],
   ['once', 'true'],
   ['once', 1],
-  ['scopes', [[SCOPES[0]]]],
-  ['scopes', [SCOPES.join(), 5]],
+  ['scopes', [[definition.scopes[0]]]],
+  ['scopes', [definition.scopes.join(), 5]],
   ['scopes', []],
   ['perMinute', -1],
   ['perMinute', 1e21],
@@ -268,7 +270,9 @@ describe('what is no request of the operator', () => {
 
 test('whatever JSON a command is sent, it does it or says what is wrong: never a 500', async () => {
   const names = [
-    ...new Set(COMMANDS.flatMap(({ examples }) => examples.join(' ').match(/--[a-z-]+/g) ?? [])),
+    ...new Set(
+      createKeyCommands(definition).flatMap(({ examples }) => examples.join(' ').match(/--[a-z-]+/g) ?? []),
+    ),
   ];
   const members = names.map((name) =>
     name.slice(2).replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()),
@@ -280,7 +284,7 @@ test('whatever JSON a command is sent, it does it or says what is wrong: never a
       '30d',
       '2026-01-01',
       'active',
-      SCOPES[0],
+      definition.scopes[0],
       true,
       5,
       ' ',
@@ -296,7 +300,7 @@ test('whatever JSON a command is sent, it does it or says what is wrong: never a
     fc.jsonValue(),
   );
   await fc.assert(
-    fc.asyncProperty(fc.constantFrom(...COMMANDS), body, async ({ name }, sent) => {
+    fc.asyncProperty(fc.constantFrom(...createKeyCommands(definition)), body, async ({ name }, sent) => {
       const { status } = await keys(name, JSON.stringify(sent));
       expect([200, 400, 404, 409]).toContain(status);
     }),

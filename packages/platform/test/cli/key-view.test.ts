@@ -1,8 +1,5 @@
-import { IDENTITY } from '@animal-store/definition/identity';
-import { PLAN_NAMES } from '@animal-store/definition/plans';
-import { SCOPES } from '@animal-store/definition/scopes';
 import { expect, test } from 'vitest';
-import { list, otherList } from '#operations-under-test';
+import { definition, list, otherList } from '#operations-under-test';
 import { formatKey, formatKeys, toKeyJson } from '../../src/cli/key-view.js';
 import type { ListedKey } from '../../src/keys/api-key.js';
 
@@ -38,8 +35,8 @@ test.each([
   [{ bannedUntil: FUTURE, expiresAt: PAST, revokedAt: PAST }, 'revoked', 'revoked since 2026-11-20T12:00Z'],
 ])('a key with %j is %s, for people: %s', (members, state, text) => {
   const shown = { ...apiKey, ...members };
-  expect(toKeyJson(shown, NOW).state).toBe(state);
-  expect(formatKey(shown, NOW)).toMatch(new RegExp(`^State +${text}$`, 'm'));
+  expect(toKeyJson(definition, shown, NOW).state).toBe(state);
+  expect(formatKey(definition, shown, NOW)).toMatch(new RegExp(`^State +${text}$`, 'm'));
 });
 
 test('the list fits 120 columns whatever the keys are like, and says their states in one word', () => {
@@ -48,14 +45,15 @@ test('the list fits 120 columns whatever the keys are like, and says their state
     ...apiKey,
     name: 'W'.repeat(200),
     owner: 'W'.repeat(200),
-    plan: longest(PLAN_NAMES) as ListedKey['plan'],
-    scopes: SCOPES.slice(1),
+    plan: longest(Object.keys(definition.plans)) as ListedKey['plan'],
+    scopes: definition.scopes.slice(1),
     lastUsedOn: '2026-11-20',
     expiresAt: FUTURE,
     previousExpiresAt: FUTURE,
   };
   const states = [{}, { bannedUntil: FUTURE }, { expiresAt: PAST }, { revokedAt: PAST }];
   const lines = formatKeys(
+    definition,
     states.map((members) => ({ ...widest, ...members })),
     NOW,
   ).split('\n');
@@ -63,12 +61,15 @@ test('the list fits 120 columns whatever the keys are like, and says their state
   const [headings, ...rows] = lines.map((line) => line.split(/ {2,}/));
   expect(headings).toEqual(['ID', 'NAME', 'OWNER', 'KEY', 'PLAN', 'SCOPES', 'LAST USED', 'EXPIRES', 'STATE']);
   expect(rows.map((cells) => cells.at(-1))).toEqual(['active', 'banned', 'expired', 'revoked']);
-  expect(rows[0]?.slice(0, 2)).toEqual(['0b54e7c0', `${'W'.repeat(22 - IDENTITY.keyPrefix.length)}…`]);
+  expect(rows[0]?.slice(0, 2)).toEqual([
+    '0b54e7c0',
+    `${'W'.repeat(22 - definition.identity.keyPrefix.length)}…`,
+  ]);
 });
 
 test('the list says on which days a key was last used and expires, if it was and does', () => {
   const used = { ...apiKey, lastUsedOn: '2026-11-18', expiresAt: new Date('2027-01-31T09:30:00Z') };
-  const rows = formatKeys([used, apiKey], NOW)
+  const rows = formatKeys(definition, [used, apiKey], NOW)
     .split('\n')
     .map((line) => line.split(/ {2,}/).slice(-3));
   expect(rows.slice(1)).toEqual([

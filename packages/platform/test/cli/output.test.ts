@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { SCOPES } from '@animal-store/definition/scopes';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { create, list, otherList } from '#operations-under-test';
+import { create, definition, list, otherList } from '#operations-under-test';
 import { runInProcess } from '../support/command.js';
 import { execute } from '../support/execute.js';
 import { type Environment, programOf, run, runCommand, runKeys } from '../support/process.js';
@@ -35,7 +34,13 @@ test('with --json every command that prints a key includes its state and the lim
 }, async () => {
   const limits = { perMinute: 60, perDay: 1_000 };
   const { id, ...created } = await createKey('free', '--plan', 'free');
-  expect(created).toMatchObject({ plan: 'free', perMinute: null, state: 'active', limits, scopes: SCOPES });
+  expect(created).toMatchObject({
+    plan: 'free',
+    perMinute: null,
+    state: 'active',
+    limits,
+    scopes: definition.scopes,
+  });
   const own = await createKey(
     'own',
     '--scopes',
@@ -105,7 +110,7 @@ test('show prints a field per line, none longer than 100 columns', async () => {
     Key: `${hint}…`,
     Plan: 'business',
     Limits: '1000 per minute, 100000 per day',
-    Scopes: SCOPES.join(', '),
+    Scopes: definition.scopes.join(', '),
     State: 'active',
   });
   const date = /^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/;

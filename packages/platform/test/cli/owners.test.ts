@@ -1,6 +1,5 @@
-import { SCOPES } from '@animal-store/definition/scopes';
 import { beforeAll, expect, test } from 'vitest';
-import { list } from '#operations-under-test';
+import { definition, list } from '#operations-under-test';
 import { runInProcess } from '../support/command.js';
 import { execute } from '../support/execute.js';
 import { runKeys } from '../support/process.js';
@@ -128,7 +127,7 @@ test('set-scopes --owner --yes changes what all keys of the owner may do, and no
     { name: 'second', scopes },
   ]);
   for (const { apiKey } of issued) expect(await service.keys.find(apiKey.id)).toMatchObject({ scopes });
-  expect((await service.keys.find(other.apiKey.id))?.scopes).toEqual(SCOPES);
+  expect((await service.keys.find(other.apiKey.id))?.scopes).toEqual(definition.scopes);
 });
 
 test('if one key of an owner cannot be changed, none is', async () => {

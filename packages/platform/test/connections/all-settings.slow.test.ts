@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { definition } from '#operations-under-test';
 import { addSampleData } from '../../src/migrations/source.js';
 import { issueRefusedKeys, type RefusedKeys, runEveryOperation } from '../support/every-operation.js';
 import { PostgresServer } from '../support/postgres-server.js';
@@ -57,7 +58,7 @@ beforeAll(async () => {
     SELECT name, setting, vartype, min_val, max_val, enumvals FROM pg_settings
     WHERE context IN ('user', 'superuser') ORDER BY name`);
   const service = await startService({ databaseUrl: server.url });
-  await addSampleData(service.database);
+  await addSampleData(definition, service.database);
   refused = await issueRefusedKeys(service);
   expected = await runEveryOperation(service, refused);
   await service.close();

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { create, list, newItem, otherList, read } from '#operations-under-test';
+import { create, definition, list, newItem, otherList, read } from '#operations-under-test';
 import { applyGrants } from '../../src/migrations/grants.js';
 import { execute } from '../support/execute.js';
 import { runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
@@ -27,7 +27,7 @@ let databaseUrl: string;
 beforeEach(async () => {
   ownerUrl = await createTestDatabase();
   await execute(ownerUrl, `CREATE ROLE ${ROLE} LOGIN PASSWORD 'few'`);
-  await applyGrants(ownerUrl, ROLE, 'service');
+  await applyGrants(definition.identity.grants, ownerUrl, ROLE, 'service');
   databaseUrl = Object.assign(new URL(ownerUrl), { username: ROLE, password: 'few' }).href;
 });
 afterEach(() => execute(ownerUrl, `DROP OWNED BY ${ROLE}; DROP ROLE ${ROLE}`));

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { REUSE_EXAMPLES } from '#operations-under-test';
+import { definition, REUSE_EXAMPLES } from '#operations-under-test';
 import { addSampleData } from '../../src/migrations/source.js';
 import { listEveryCall, nameOf } from '../support/every-call.js';
 import { issueRefusedKeys, runEveryOperation } from '../support/every-operation.js';
@@ -15,7 +15,7 @@ const [tooOld, oldest] = [await installPostgres(13), await installPostgres(14)];
 async function runOn(databaseUrl: string) {
   const service = await startService({ databaseUrl });
   const call = createCaller(service);
-  await addSampleData(service.database);
+  await addSampleData(definition, service.database);
   const outcome = await runEveryOperation(service, await issueRefusedKeys(service));
   const { key, apiKey } = await service.keys.create({ name: 'endable', plan: 'pro' });
   const statuses: [name: string, status: number][] = [];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { create, newItem, TABLE, TEXT } from '#operations-under-test';
+import { create, definition, newItem, TABLE, TEXT } from '#operations-under-test';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
 import { type Program, run, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
 import { createServiceRole } from '../support/service-role.js';
@@ -25,7 +25,7 @@ beforeEach(async () => {
   unavailable = new Set();
   dataDir = await createTemporaryFolder();
   postgres = await createEmbeddedPostgres({ dataDir, database: 'parcel_store' });
-  await applyMigrations(postgres.url);
+  await applyMigrations(postgres.url, definition.root);
   await createServiceRole(postgres.url, inject('serviceRole'));
   const environment = { DATABASE_URL: postgres.url, APP_ENV: 'staging', PORT: '0' };
   const { key } = await runKeys(environment, 'create', '--name', 'x', ...UNREACHED_LIMITS);

@@ -1,7 +1,7 @@
 import { TimeoutError } from '@animal-store/batch-loader';
-import { Prisma } from '@animal-store/definition/prisma';
 import pg from 'pg';
 import { expect, expectTypeOf, test } from 'vitest';
+import { definition } from '#operations-under-test';
 import { openDatabase } from '../../src/connections/client.js';
 import {
   DatabaseOutage,
@@ -13,6 +13,7 @@ import { ApiError } from '../../src/errors/api-error.js';
 import { toApiError } from '../../src/operations/error-mapping.js';
 import type { Resource } from '../../src/operations/resource.js';
 import { OPERATION_TIMEOUT_MS } from '../../src/timing/timeouts.js';
+import { Prisma } from '../store/definition/generated/client.js';
 
 function withCode(code: string, message = 'failed'): Error {
   return Object.assign(new Error(message), { code });
@@ -110,7 +111,7 @@ test.each([
 });
 
 test('the failure of a lazy promise, as Prisma returns them, is an outage too', async () => {
-  const prisma = await openDatabase('postgresql://127.0.0.1:1/none', () => {}).loadPrisma();
+  const prisma = await openDatabase('postgresql://127.0.0.1:1/none', () => {}, definition).loadPrisma();
   const list = () => prisma.apiKey.findMany();
   expect(list()).not.toBeInstanceOf(Promise);
   await expect(withOutages(OPERATION_TIMEOUT_MS, { list }).list()).rejects.toThrow(DatabaseOutage);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import {
   create,
+  definition,
   list,
   newItem,
   newItemSchema,
@@ -38,8 +39,8 @@ beforeAll(async () => {
 
 /** Makes a schema one of a service's. */
 async function addTenant(url: string): Promise<void> {
-  await applyMigrations(url);
-  await applyGrants(url, inject('serviceRole').name, 'service');
+  await applyMigrations(url, definition.root);
+  await applyGrants(definition.identity.grants, url, inject('serviceRole').name, 'service');
 }
 
 function quote(name: string): string {
@@ -77,7 +78,7 @@ test('two tenants in two schemas of a database see nothing of each other', async
     expect((await ofOther(list.path)).body).toEqual([{ id: 1, ...newItemSchema.parse(newItem('Other', 2)) }]);
     expect((await ofOther(list.path, { key: one.key })).status).toBe(401);
     expect((await ofOne(list.path, { key: other.key })).status).toBe(401);
-    expect(await addSampleData(one.database)).toBe(false);
+    expect(await addSampleData(definition, one.database)).toBe(false);
     expect((await ofOther(otherList.path)).body).toEqual([]);
     const listed = await Promise.all([one, other].map(async ({ keys }) => (await keys.list()).length));
     expect(listed).toEqual([1, 1]);
@@ -113,7 +114,7 @@ test.each(["''", 'evil'])(
   async (path) => {
     const databaseUrl = await createTestDatabase();
     const expected = await withServices([databaseUrl], async (service) => {
-      await addSampleData(service.database);
+      await addSampleData(definition, service.database);
       const refused = await issueRefusedKeys(service);
       const found = await runEveryOperation(service, refused);
       await execute(databaseUrl, HOSTILE);

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { list } from '#operations-under-test';
+import { definition, list } from '#operations-under-test';
 import { addSampleData } from '../../src/migrations/source.js';
 import { createInsert } from '../../src/tables/inserts.js';
 import { table } from '../../src/tables/table.js';
@@ -36,7 +36,7 @@ let expected: Awaited<ReturnType<typeof runEveryOperation>>;
 beforeAll(async () => {
   databaseUrl = await createTestDatabase();
   const service = await startService({ databaseUrl });
-  await addSampleData(service.database);
+  await addSampleData(definition, service.database);
   refused = await issueRefusedKeys(service);
   expected = await runEveryOperation(service, refused);
   await service.close();

@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { create, list, otherList, resources } from '#operations-under-test';
-import { deprecated, REMOVAL } from '../store/deprecated.js';
+import { REMOVAL } from '../store/deprecated.js';
+import { deprecated } from '../support/deprecated.js';
 import { oldToolCall, toolCall } from '../support/mcp.js';
 import { type Caller, PUBLIC_URL, post, rpcPath, useService } from '../support/test-service.js';
 

@@ -1,16 +1,34 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { create, resources } from '#operations-under-test';
+import { create, definition, resources } from '#operations-under-test';
 import { MAX_PAGE_SIZE } from '../../src/contract/protocol.js';
 import { buildDocument } from '../../src/docs/document.js';
-import { listErrorStatuses } from '../../src/docs/error-responses.js';
+import { createErrorResponses } from '../../src/docs/error-responses.js';
+import { createHeaders } from '../../src/docs/response-headers.js';
 import { mapValues } from '../../src/docs/schemas.js';
+import { createErrorTable } from '../../src/errors/error-table.js';
 import { createProcedure } from '../../src/operations/builder.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
 
 // What tools that work from the document alone need to know.
 
 const { document, operations, findResponse } = createChecker(resources);
+const { listErrorStatuses } = createErrorResponses(createErrorTable(definition), createHeaders(definition));
+
+test("it has the version of the store's interface, and a licence if the store names one", () => {
+  const license = { name: 'CC0-1.0', url: 'https://creativecommons.org/publicdomain/zero/1.0/' };
+  const { license: _, ...identity } = { license, ...definition.identity, interfaceVersion: '4.5.6' };
+  const infoOf = (members: object) =>
+    buildDocument({
+      definition: { ...definition, identity: { ...identity, ...members } },
+      resources,
+      publicUrl: 'https://store.example.org',
+      stagingUrl: undefined,
+    });
+  expect(infoOf({})).toMatchObject({ info: { version: '4.5.6' } });
+  expect(infoOf({})).not.toHaveProperty('info.license');
+  expect(infoOf({ license })).toHaveProperty('info.license', license);
+});
 
 test('every integer states its format and its bounds', () => {
   const integers = listNodes(document).filter(({ type }) => type === 'integer');
@@ -125,7 +143,12 @@ test('a member that may be left out keeps its description, also where it is that
     createStore: () => ({}),
     procedures: { addNoise },
   };
-  const built = buildDocument({ resources: [noises], publicUrl: 'http://x', stagingUrl: undefined });
+  const built = buildDocument({
+    definition,
+    resources: [noises],
+    publicUrl: 'http://x',
+    stagingUrl: undefined,
+  });
   const { NewNoise } = (built as typeof document).components.schemas;
   const { properties } = NewNoise as unknown as { properties: Record<string, { description: string }> };
   const absence = '`"low"` if left out';

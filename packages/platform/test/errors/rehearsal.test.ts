@@ -1,18 +1,17 @@
 import { pino } from 'pino';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { create, list, otherList, read, resources } from '#operations-under-test';
-import type { ErrorCode } from '../../src/errors/api-error.js';
-import { type ErrorDefinition, errorTable } from '../../src/errors/error-table.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { createRouter } from '../../src/operations/resource.js';
 import { fillPath, ordinaryInit, readPathParameters } from '../support/document-requests.js';
+import { errorOf, errorTable } from '../support/error-table.js';
 import { MODE_NAMES, message, toolCalls } from '../support/mcp.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
 import { type Caller, createCaller, rpcPath, startService, useService } from '../support/test-service.js';
 import { until } from '../support/until.js';
 
-const CODES = Object.keys(errorTable) as ErrorCode[];
-const definitions: Readonly<Record<ErrorCode, ErrorDefinition>> = errorTable;
+const CODES = Object.keys(errorTable);
+
 const { operations, expectDescribed, findResponse } = createChecker(resources);
 
 let call: Caller;
@@ -36,23 +35,23 @@ const prefer = (code: string, init: RequestInit = {}): RequestInit => ({
 
 const declarations = new Map(listOperations(createRouter(resources)).map((each) => [each.name, each]));
 /** Whether only other operations really respond with it, as they declare */
-const isOfOthers = (code: ErrorCode, { operationId }: ListedOperation) => {
-  const { appliesTo } = definitions[code];
+const isOfOthers = (code: string, { operationId }: ListedOperation) => {
+  const { appliesTo } = errorOf(code);
   const { errors = [], idempotent = false } = declarations.get(operationId) ?? {};
   return appliesTo === 'declaring' ? !errors.includes(code) : appliesTo === 'isIdempotent' && !idempotent;
 };
 
 /** What every operation says. The scope is the operation's own, and so is what an outage means; a denial says until when. */
-const standardMessage = (code: ErrorCode) =>
+const standardMessage = (code: string) =>
   code === 'insufficient_scope' || code === 'service_unavailable'
     ? expect.stringMatching(/^The API key lacks |^The database cannot serve the request now\. /)
     : expect.stringMatching(
-        new RegExp(`^${errorTable[code].message.replaceAll(/[.<>]/g, '\\$&')}(?: Try again in \\d+ s\\.)?$`),
+        new RegExp(`^${errorOf(code).message.replaceAll(/[.<>]/g, '\\$&')}(?: Try again in \\d+ s\\.)?$`),
       );
 
 /** The codes that a protocol responds with */
 const codesOf = (protocol: 'rest' | 'trpc' | 'mcp') =>
-  CODES.filter((code) => (definitions[code].protocol ?? protocol) === protocol);
+  CODES.filter((code) => (errorOf(code).protocol ?? protocol) === protocol);
 
 /** One that reads and one that creates: which operation it is called for makes no difference to a rehearsed error but its scope. */
 const EXAMPLES: readonly string[] = [list.name, create.name];
@@ -73,7 +72,7 @@ describe.each(codesOf('rest'))('%s', (code) => {
   test('every operation responds with it over REST, as the document says', async () => {
     for (const operation of operations) {
       const response = await callRest(operation, code);
-      const { status } = errorTable[code];
+      const { status } = errorOf(code);
       expect(response.status).toBe(status);
       expect(response.body).toEqual({ code, message: standardMessage(code), status });
       expect(response.headers.get('preference-applied')).toBe(`error=${code}`);
@@ -95,7 +94,7 @@ describe.each(codesOf('rest'))('%s', (code) => {
     }
     const path = `${list.trpc},getKey?batch=1`;
     const batch = await call(path, prefer(code));
-    expect(batch.status).toBe(errorTable[code].status);
+    expect(batch.status).toBe(errorOf(code).status);
     for (const each of [batch.body].flat()) expect(each.error.data.error.code).toBe(code);
     const stream = await fetch(service.url + path, {
       headers: {
@@ -116,7 +115,7 @@ describe.each(MODE_NAMES)('for a tool of a client of %s', (mode) => {
     async (code) => {
       for (const each of examples) {
         const { operationId, security } = each;
-        const { status: expectedStatus } = errorTable[code];
+        const { status: expectedStatus } = errorOf(code);
         const expected = { code, status: expectedStatus, message: expect.any(String) };
         const input = readPathParameters(each, fillPath(each, '1'));
         const init = toolCalls[mode](operationId, input, { prefer: `error=${code}` });
@@ -126,7 +125,7 @@ describe.each(MODE_NAMES)('for a tool of a client of %s', (mode) => {
         if (
           isOfHead ||
           code === 'origin_not_allowed' ||
-          [401, 405, 413, 415, 429, 501].includes(errorTable[code].status)
+          [401, 405, 413, 415, 429, 501].includes(errorOf(code).status)
         ) {
           expect([status, body.code, body.status]).toEqual([expected.status, code, expected.status]);
         } else {
@@ -157,7 +156,7 @@ describe.each(MODE_NAMES)('for a tool of a client of %s', (mode) => {
 });
 
 test('headers are those of the real error', async () => {
-  const header = async (code: ErrorCode, name: string) =>
+  const header = async (code: string, name: string) =>
     (await call(list.path, prefer(code))).headers.get(name);
   expect(await header('invalid_api_key', 'www-authenticate')).toBe('Bearer');
   expect(await header('insufficient_scope', 'www-authenticate')).toBe(

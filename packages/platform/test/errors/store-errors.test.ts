@@ -1,28 +1,24 @@
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { resources } from '#operations-under-test';
-import { ApiError, type ErrorCode } from '../../src/errors/api-error.js';
-import { createProcedure } from '../../src/operations/builder.js';
+import { definition as ownDefinition, resources } from '#operations-under-test';
 import type { Resource } from '../../src/operations/resource.js';
+import { defineStore } from '../../src/store/define-store.js';
 import { toolCall } from '../support/mcp.js';
 import { post, useService } from '../support/test-service.js';
 
-// Files share modules: this one has its own, and leaves none behind.
-vi.hoisted(() => vi.resetModules());
-
-vi.mock('@animal-store/definition/errors', async (importActual) => ({
-  ERRORS: {
-    ...(await importActual<{ ERRORS: object }>()).ERRORS,
-    toy_in_use: {
-      status: 409,
-      trpcCode: 'CONFLICT',
-      message: 'The toy is in a box.',
-      description: 'something refers to the toy',
-    },
+const toyErrors = {
+  ...ownDefinition.errors,
+  toy_in_use: {
+    status: 409,
+    trpcCode: 'CONFLICT',
+    message: 'The toy is in a box.',
+    description: 'something refers to the toy',
   },
-}));
+} as const;
+const definition = { ...ownDefinition, errors: toyErrors };
+const { ApiError, createProcedure } = defineStore(definition);
 
-const CODE = 'toy_in_use' as ErrorCode;
+const CODE = 'toy_in_use';
 const BODY = { code: CODE, message: 'The toy is in a box.', status: 409 };
 
 const toys: Resource<object> = {
@@ -46,11 +42,7 @@ const toys: Resource<object> = {
   },
 };
 
-const { call } = useService({ resources: [...resources, toys] });
-afterAll(async () => {
-  vi.doUnmock('@animal-store/definition/errors');
-  vi.resetModules();
-});
+const { call } = useService({ definition, resources: [...resources, toys] });
 
 const pack = post({ name: 'Ball' });
 

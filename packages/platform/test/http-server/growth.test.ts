@@ -3,12 +3,14 @@ import Fastify from 'fastify';
 import { pino } from 'pino';
 import { expect, test, vi } from 'vitest';
 import { create, list } from '#operations-under-test';
-import { redactKeys } from '../../src/keys/format.js';
+import { createKeySearch } from '../../src/keys/format.js';
 import { reportRequests } from '../../src/monitoring/request-log.js';
 import { FILLERS, fill, findGrowth } from '../support/growth.js';
 import { oldToolCall } from '../support/mcp.js';
 import { exchange } from '../support/raw-http.js';
 import { useService } from '../support/test-service.js';
+
+const { redactKeys } = createKeySearch('ps_');
 
 const { service } = useService({
   // What is logged is searched for keys.
@@ -114,7 +116,7 @@ test('the work to report a batch grows with the number of its names and no faste
   let calls: string[] = [];
   const countRequest = vi.fn();
   const app = Fastify();
-  reportRequests(app, [list.name], { countRequest }, () => calls);
+  reportRequests(app, [list.name], { countRequest, redactKeys }, () => calls);
   app.get('/', async () => '');
   const work = async (size: number) => {
     calls = [...Array(size / 2).fill(''), ...Array(size / 2).fill(list.name)];

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { WINDOWS } from '@animal-store/definition/plans';
 import { createLimiter, type LimiterOptions } from '@animal-store/limits';
 import { afterEach, describe, expect, test } from 'vitest';
-import { list } from '#operations-under-test';
+import { definition, list } from '#operations-under-test';
 import {
   admin,
   closeAll,
@@ -27,7 +26,7 @@ async function openLimiter(
 ) {
   const limiter = await createLimiter({
     ...options,
-    windows: WINDOWS,
+    windows: definition.windows,
     redisUrls: [url],
     log: silent,
     prefix,

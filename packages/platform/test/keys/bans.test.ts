@@ -1,7 +1,6 @@
-import type { Limits } from '@animal-store/definition/plans';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { list } from '#operations-under-test';
+import { definition, list } from '#operations-under-test';
 import {
   closeStores,
   createKey,
@@ -14,6 +13,7 @@ import {
 } from '../../../limits/test/support/limiter-stores.js';
 import { MODEL_RUNS } from '../../../limits/test/support/model-runs.js';
 import { checkLimits } from '../../src/admission/charge.js';
+import type { Limits } from '../../src/definition/definition.js';
 import type { ApiKey } from '../../src/keys/api-key.js';
 import { createBans, nextBanSeconds } from '../../src/keys/bans.js';
 import { BansModel } from '../support/limits-model.js';
@@ -67,7 +67,13 @@ function useNode(fixture: Fixture, limits: Limits) {
     async check(cost: number, apiKey: ApiKey = row) {
       const address = () => ({ kind: 'address', id: 'none', limits }) as const;
       const request = { apiKey, address, cost, freeForKey: undefined, countsTowardsBan: true };
-      const { result, error } = await checkLimits(request, { limiter, limitsPer: 'key', bans, now });
+      const { result, error } = await checkLimits(request, {
+        definition,
+        limiter,
+        limitsPer: 'key',
+        bans,
+        now,
+      });
       const seconds = error && Number(error.headers['retry-after']);
       return { code: error?.code, remaining: result.windows.map(({ remaining }) => remaining), seconds };
     },

@@ -1,6 +1,12 @@
 import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { generateKey, isWellFormedKey, LIVE_PREFIX, redactKeys, TEST_PREFIX } from '../../src/keys/format.js';
+import {
+  createKeySearch,
+  generateKey,
+  isWellFormedKey,
+  livePrefix,
+  testPrefix,
+} from '../../src/keys/format.js';
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
@@ -13,7 +19,9 @@ function issueKey(prefix: string, random: string): string {
   return prefix + random + digits.join('');
 }
 
-test.each([LIVE_PREFIX, TEST_PREFIX])(
+const { redactKeys } = createKeySearch('ps_');
+
+test.each([livePrefix('ps_'), testPrefix('ps_')])(
   'keys %s… that were issued once stay well-formed for good',
   (prefix) => {
     for (const random of ['0'.repeat(30), 'z'.repeat(30), 'aZ09bY18cX27dW36eV45fU54gT63hS'])

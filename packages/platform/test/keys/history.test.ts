@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { list } from '#operations-under-test';
+import { definition, list } from '#operations-under-test';
 import { createKeyHistoryStore, type KeyHistoryStore } from '../../src/keys/history.js';
-import { SERVICE_GRANTS } from '../../src/migrations/grants.js';
+import { listGrants } from '../../src/migrations/grants.js';
 import { runInProcess } from '../support/command.js';
 import { execute } from '../support/execute.js';
 import { COLUMN_CHANGES, NEW_ID } from '../support/key-columns.js';
@@ -121,7 +121,9 @@ test('the documented grants of a support desk are enough to end and name keys an
   const [, block = ''] = /```sql\n((?:GRANT [^\n]* TO desk;[^\n]*\n)+)```/.exec(documented) ?? [];
   // Of the tables that every store has
   const isOfPlatform = (line: string) =>
-    Object.keys(SERVICE_GRANTS).some((table) => new RegExp(`ON (?:\\w+, )*${table}\\b`).test(line));
+    Object.keys(listGrants(definition.identity.grants).service).some((table) =>
+      new RegExp(`ON (?:\\w+, )*${table}\\b`).test(line),
+    );
   const grants = block.split('\n').filter(isOfPlatform).join('\n');
   await sql(grants.replaceAll('TO desk;', `TO ${desk};`));
   onTestFinished(async () => void (await sql(`DROP OWNED BY ${desk}`)));

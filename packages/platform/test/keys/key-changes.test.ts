@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { list } from '#operations-under-test';
+import { definition, list } from '#operations-under-test';
 import { openConnections } from '../../src/connections/connections.js';
 import { hashKey } from '../../src/keys/format.js';
 import { createKeyStore } from '../../src/keys/store.js';
@@ -70,7 +70,10 @@ test('a database that takes the name of another one has its keys in effect withi
   const url = await createTestDatabase();
   const [name, other] = [new URL(url).pathname.slice(1), `${new URL(url).pathname.slice(1)}_other`];
   const connections = openConnections(url, () => {});
-  const { key } = await createKeyStore(connections, 'ps_test_').create({ name: 'x', plan: 'business' });
+  const { key } = await createKeyStore(connections, 'ps_test_', definition.scopes).create({
+    name: 'x',
+    plan: 'business',
+  });
   await connections.close();
   const admin = await connect(new URL('/postgres', url).href);
   // A copy of the files, rows in the same places and by the same transactions
@@ -119,7 +122,7 @@ test('another value in any column of a key that requests read is a change, and t
   const url = await createTestDatabase();
   const connections = openConnections(asService(url), () => {});
   onTestFinished(() => connections.close());
-  const store = createKeyStore(connections, 'ps_test_');
+  const store = createKeyStore(connections, 'ps_test_', definition.scopes);
   const columns = await execute<{ name: string }>(
     url,
     `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'api_keys'::regclass AND attnum > 0 AND NOT attisdropped`,

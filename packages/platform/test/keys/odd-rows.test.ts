@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { list, otherList } from '#operations-under-test';
+import { definition, list, otherList } from '#operations-under-test';
 import { formatKey, formatKeys, toKeyJson } from '../../src/cli/key-view.js';
 import { createCaller, useService } from '../support/test-service.js';
 
@@ -60,13 +60,13 @@ test('no value that PostgreSQL accepts in a column of a key fails a request or a
       }
       const stored = await service.keys.find(rows[0].id);
       if (stored === undefined) throw new Error(`${what}: not found`);
-      expect(formatKey(stored, Date.now()), what).toContain(stored.id);
-      expect(JSON.stringify(toKeyJson(stored, Date.now())), what).toContain(stored.id);
+      expect(formatKey(definition, stored, Date.now()), what).toContain(stored.id);
+      expect(JSON.stringify(toKeyJson(definition, stored, Date.now())), what).toContain(stored.id);
     }
   }
   expect(accepted).toBeGreaterThan(20);
   const all = await service.keys.list();
-  expect(formatKeys(all, Date.now()).split('\n').length).toBeGreaterThan(accepted);
+  expect(formatKeys(definition, all, Date.now()).split('\n').length).toBeGreaterThan(accepted);
   expect((await fetch(`${service.url}/metrics`)).status).toBe(200);
 });
 

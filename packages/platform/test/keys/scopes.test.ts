@@ -1,7 +1,7 @@
-import { SCOPES, type Scope } from '@animal-store/definition/scopes';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
   create,
+  definition,
   INSERT_OTHERS,
   list,
   newItem,
@@ -9,7 +9,7 @@ import {
   resources,
   TABLE,
 } from '#operations-under-test';
-import type { ErrorCode, ErrorShape } from '../../src/errors/api-error.js';
+import type { ErrorShape } from '../../src/errors/api-error.js';
 import {
   bodyOf,
   callRpc,
@@ -32,11 +32,15 @@ const operations = createChecker(resources).operations.filter(scopeOf);
 const keys = new Map<string, string>();
 
 const ENTERPRISE = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000, expiresAt: null } as const;
-const name = (scopes: readonly Scope[]) => scopes.join(',');
-const COMBINATIONS = [...SCOPES.map((scope) => [scope]), ...SCOPES.map(without), SCOPES];
+const name = (scopes: readonly string[]) => scopes.join(',');
+const COMBINATIONS = [
+  ...definition.scopes.map((scope) => [scope]),
+  ...definition.scopes.map(without),
+  definition.scopes,
+];
 
-function without(lacked: Scope): Scope[] {
-  return SCOPES.filter((scope) => scope !== lacked);
+function without(lacked: string): string[] {
+  return definition.scopes.filter((scope) => scope !== lacked);
 }
 
 const { call: send, service } = useService();
@@ -67,7 +71,7 @@ interface Sample {
 
 const isMutation = ({ method }: ListedOperation) => method !== 'GET';
 
-function scopeOf({ security }: ListedOperation): Scope {
+function scopeOf({ security }: ListedOperation): string {
   return security.flatMap(Object.values).flat()[0];
 }
 
@@ -75,7 +79,7 @@ function scopeOf({ security }: ListedOperation): Scope {
 async function validSample(operation: ListedOperation): Promise<Sample> {
   await service.database.pool.query(REUSE_EXAMPLES);
   const path = await existingPath(operations, operation, (created, init) =>
-    call(created, { ...init, key: keys.get(name(SCOPES)) ?? '' }),
+    call(created, { ...init, key: keys.get(name(definition.scopes)) ?? '' }),
   );
   const body = bodyOf(operation) as object | undefined;
   const input = { ...readPathParameters(operation, path), ...requiredParameters(operation), ...body };
@@ -98,10 +102,10 @@ function invalidSample(operation: ListedOperation): Sample {
 
 interface Outcome {
   readonly status: number;
-  readonly code: ErrorCode | undefined;
+  readonly code: string | undefined;
   readonly challenge: string | null;
   /** Over tRPC, and in the result of a tool */
-  readonly scope?: Scope | undefined;
+  readonly scope?: string | undefined;
 }
 
 const toOutcome = (status: number, { headers }: TestResponse, error?: ErrorShape): Outcome => ({
@@ -202,7 +206,7 @@ describe('within a batch, the scope is each call’s own', () => {
     for (const operation of queries) inputs.push((await validSample(operation)).input);
     return inputs;
   };
-  const expected = (scopes: readonly Scope[]) =>
+  const expected = (scopes: readonly string[]) =>
     queries.map((operation) => {
       const scope = scopeOf(operation);
       const { operationId } = operation;
@@ -243,7 +247,10 @@ describe('within a batch, the scope is each call’s own', () => {
       expect(text.match(/"code":"insufficient_scope"/g)?.length ?? 0).toBe(
         expected(scopes).filter((error) => error !== undefined).length,
       );
-      for (const scope of needed) expect(text.includes(`"scope":"${scope}"`)).toBe(!scopes.includes(scope));
+      for (const scope of needed)
+        expect(text.includes(`"scope":"${scope}"`)).toBe(
+          !(scopes as readonly string[]).includes(String(scope)),
+        );
     },
   );
 

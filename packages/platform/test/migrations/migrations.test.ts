@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
-import { TABLE } from '#operations-under-test';
+import { definition, TABLE } from '#operations-under-test';
 import { type Database, openDatabase } from '../../src/connections/client.js';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
@@ -16,16 +16,16 @@ afterEach(async () => {
 });
 
 function open(url: string): Database {
-  const database = openDatabase(url, () => {});
+  const database = openDatabase(url, () => {}, definition);
   opened.push(database);
   return database;
 }
 
 /** `npm run migrate`, and the start, readiness and the commands, which use one function. */
 async function expectOneAnswer(url: string, message: RegExp | string) {
-  await expect(applyMigrations(url)).rejects.toThrow(message);
-  await expect(checkMigrations(open(url))).rejects.toThrow(message);
-  await expect(applyMigrations(url)).rejects.toBeInstanceOf(OperatorError);
+  await expect(applyMigrations(url, definition.root)).rejects.toThrow(message);
+  await expect(checkMigrations(definition.root, open(url))).rejects.toThrow(message);
+  await expect(applyMigrations(url, definition.root)).rejects.toBeInstanceOf(OperatorError);
 }
 
 /** What has to be the same, whoever applied a migration. */
@@ -40,15 +40,15 @@ const COLUMNS = `
 test('migrations are applied once, and a database that is behind is rejected with the command that updates it', async () => {
   const url = await createTestDatabase('template0');
   const behind = open(url);
-  await expect(checkMigrations(behind)).rejects.toThrow(
+  await expect(checkMigrations(definition.root, behind)).rejects.toThrow(
     /^The schema "public" of the database has no table _prisma_migrations: create the tables with: npm run migrate[^\n]*$/,
   );
-  const pending = (await listPendingMigrations(behind)).map(({ name }) => name);
-  expect(await applyMigrations(url)).toEqual(pending);
-  expect(await applyMigrations(url)).toEqual([]);
-  await expect(checkMigrations(behind)).resolves.toBeUndefined();
+  const pending = (await listPendingMigrations(definition.root, behind)).map(({ name }) => name);
+  expect(await applyMigrations(url, definition.root)).toEqual(pending);
+  expect(await applyMigrations(url, definition.root)).toEqual([]);
+  await expect(checkMigrations(definition.root, behind)).resolves.toBeUndefined();
   await execute(url, `DELETE FROM _prisma_migrations WHERE migration_name = '${pending.at(-1)}'`);
-  await expect(checkMigrations(behind)).rejects.toThrow(
+  await expect(checkMigrations(definition.root, behind)).rejects.toThrow(
     `The database lacks 1 migration(s): ${pending.at(-1)}. Apply them with: npm run migrate`,
   );
 });
@@ -88,7 +88,7 @@ test('a migration that was edited after it was applied is rejected', async () =>
 test('a migration that fails is reported on one line, with its name, the reason and what to do, and so is a next attempt', async () => {
   const url = await createTestDatabase();
   await execute(url, `DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_api_key_usage'`);
-  const failed = applyMigrations(url);
+  const failed = applyMigrations(url, definition.root);
   await expect(failed).rejects.toBeInstanceOf(OperatorError);
   await expect(failed).rejects.toThrow(
     /^Migration \d+_api_key_usage failed \(.* already exists\): remove the cause, restore the backup [^\n]*npm run migrate[^\n]*$/,
@@ -102,7 +102,7 @@ test('a migration that fails is reported on one line, with its name, the reason 
 test('a database that belongs to something else is rejected on one line', async () => {
   const url = await createTestDatabase('template0');
   await execute(url, `CREATE TABLE ${TABLE} (id integer)`);
-  await expect(applyMigrations(url)).rejects.toThrow(
+  await expect(applyMigrations(url, definition.root)).rejects.toThrow(
     /^The migrations cannot be applied \(The schema "public" is not empty\.\): check that DATABASE_URL [^\n]*$/,
   );
 });
@@ -112,7 +112,9 @@ test('migrations for a database that cannot be used are rejected with the reason
   const attempt = async (changes: Partial<URL>) => {
     const changed = Object.assign(new URL(url), changes).href;
     const messages = await Promise.all(
-      [applyMigrations(changed), checkMigrations(open(changed))].map((promise) => promise.catch(String)),
+      [applyMigrations(changed, definition.root), checkMigrations(definition.root, open(changed))].map(
+        (promise) => promise.catch(String),
+      ),
     );
     expect(messages[0]).toBe(messages[1]);
     return messages[0];
@@ -131,22 +133,24 @@ test("a baseline of Prisma's is no migration of ours: what is pending is applied
     url,
     "INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at) VALUES ('x', 'x', '0_init', now())",
   );
-  await checkMigrations(open(url));
-  expect(await applyMigrations(url)).toEqual([]);
+  await checkMigrations(definition.root, open(url));
+  expect(await applyMigrations(url, definition.root)).toEqual([]);
 });
 
 test('a database that is ahead is served, and one whose migration is being applied is behind, not broken', async () => {
   const url = await createTestDatabase();
   const insert = 'INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at)';
   await execute(url, `${insert} VALUES ('x', 'x', '99991231000000_later', now())`);
-  await checkMigrations(open(url));
+  await checkMigrations(definition.root, open(url));
   await execute(
     url,
     `UPDATE _prisma_migrations SET finished_at = NULL WHERE migration_name LIKE '%_api_key_usage'`,
   );
-  await expect(checkMigrations(open(url))).rejects.toThrow(/lacks 1 migration\(s\): \d+_api_key_usage\./);
+  await expect(checkMigrations(definition.root, open(url))).rejects.toThrow(
+    /lacks 1 migration\(s\): \d+_api_key_usage\./,
+  );
   // Under its lock nothing runs: the process that ran it is gone.
-  await expect(applyMigrations(url)).rejects.toThrow(/_api_key_usage failed earlier/);
+  await expect(applyMigrations(url, definition.root)).rejects.toThrow(/_api_key_usage failed earlier/);
 });
 
 test('line ends of Windows are no change of a migration: for the service, and for Prisma', async () => {
@@ -198,14 +202,14 @@ test('a migration that waits for another says for whom, goes on when that ends, 
   const holder = `pid ${rows[0].pid}, "deploy 41"`;
   const said: string[] = [];
   const onWaiting = (message: string) => void said.push(message);
-  const failed = applyMigrations(url, undefined, { onWaiting, noticeMs: 20, timeoutMs: 60 });
+  const failed = applyMigrations(url, definition.root, { onWaiting, noticeMs: 20, timeoutMs: 60 });
   await expect(failed).rejects.toThrow(
     new RegExp(`^Another migration has not ended within 0\\.06 s \\(${holder}\\): [^\n]* try again\\.$`),
   );
   await expect(failed).rejects.toMatchObject({ exitCode: 4 });
   const waited = [`waiting for another migration to end: ${holder}`];
   expect(said).toEqual(waited);
-  const applied = applyMigrations(url, undefined, { onWaiting, noticeMs: 20 });
+  const applied = applyMigrations(url, definition.root, { onWaiting, noticeMs: 20 });
   await expect.poll(() => said).toEqual([...waited, ...waited]);
   await other.end();
   expect((await applied).length).toBeGreaterThan(0);

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { insertSql, OTHER_TABLE, TABLE, TEXT } from '#operations-under-test';
-import { applyGrants, SERVICE_GRANTS } from '../../src/migrations/grants.js';
+import { definition, insertSql, OTHER_TABLE, TABLE, TEXT } from '#operations-under-test';
+import { applyGrants, listGrants } from '../../src/migrations/grants.js';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
 import { runInProcess } from '../support/command.js';
 import { execute } from '../support/execute.js';
@@ -149,10 +149,9 @@ async function readPrivileges(role: string): Promise<Record<string, string[]>> {
 
 test('the role that services run as has the documented grants and nothing else', async () => {
   const { name } = inject('serviceRole');
-  const granted = Object.entries(SERVICE_GRANTS).map(([table, privileges]) => [
-    table,
-    [...privileges].sort(),
-  ]);
+  const granted = Object.entries(listGrants(definition.identity.grants).service).map(
+    ([table, privileges]) => [table, [...privileges].sort()],
+  );
   expect(await readPrivileges(name)).toEqual(Object.fromEntries(granted));
   const [role] = await execute(
     url,
@@ -171,7 +170,9 @@ test('the role that services run as has the documented grants and nothing else',
 
 test('the service has a grant on every table, so that a new one is not forgotten', async () => {
   const tables = await execute<{ name: string }>(url, TABLES);
-  expect(tables.map(({ name }) => name).sort()).toEqual(Object.keys(SERVICE_GRANTS).sort());
+  expect(tables.map(({ name }) => name).sort()).toEqual(
+    Object.keys(listGrants(definition.identity.grants).service).sort(),
+  );
 });
 
 test('an analyst reads the tables of the store, usage and keys, but no hash and no stored response, and writes nothing', async () => {
@@ -179,7 +180,8 @@ test('an analyst reads the tables of the store, usage and keys, but no hash and 
   const quoted = pg.escapeIdentifier(analyst);
   await execute(url, `CREATE ROLE ${quoted} LOGIN PASSWORD 'x'`);
   onTestFinished(async () => void (await execute(url, `DROP OWNED BY ${quoted}; DROP ROLE ${quoted}`)));
-  for (let times = 0; times < 2; times += 1) await applyGrants(url, analyst, 'read');
+  for (let times = 0; times < 2; times += 1)
+    await applyGrants(definition.identity.grants, url, analyst, 'read');
   const read = (sql: string) => execute(url, `SET ROLE ${quoted}; ${sql}`);
   for (const table of [TABLE, OTHER_TABLE, 'api_key_usage']) await read(`SELECT * FROM ${table}`);
   const columns = await execute<{ name: string }>(
@@ -203,12 +205,14 @@ test('an analyst reads the tables of the store, usage and keys, but no hash and 
 });
 
 test('grants for a role that does not exist, that owns the tables, or by one that does not, are refused on one line', async () => {
-  await expect(applyGrants(url, 'no "one', 'service')).rejects.toThrow(
+  await expect(applyGrants(definition.identity.grants, url, 'no "one', 'service')).rejects.toThrow(
     `There is no role "no "one": create it first, with: CREATE ROLE "no ""one" LOGIN PASSWORD '…'`,
   );
   const owner = decodeURIComponent(new URL(url).username);
-  await expect(applyGrants(url, owner, 'service')).rejects.toThrow(/is the role of DATABASE_URL, which owns/);
-  await expect(applyGrants(asService(url), outsider, 'read')).rejects.toThrow(
+  await expect(applyGrants(definition.identity.grants, url, owner, 'service')).rejects.toThrow(
+    /is the role of DATABASE_URL, which owns/,
+  );
+  await expect(applyGrants(definition.identity.grants, asService(url), outsider, 'read')).rejects.toThrow(
     `The tables belong to "${owner}", who alone may grant: name that role in DATABASE_URL.`,
   );
 });
@@ -255,9 +259,9 @@ test('row level security that hides rows instead of refusing is named by start, 
       expect([args, await program.ended]).toEqual([args, 1]);
       expect(program.output()).toMatch(said);
     }
-    await expect(applyGrants(databaseUrl, name, 'service')).rejects.toThrow(said);
+    await expect(applyGrants(definition.identity.grants, databaseUrl, name, 'service')).rejects.toThrow(said);
     await execute(databaseUrl, `CREATE POLICY all_rows ON ${table} TO ${name} USING (true)`);
-    await applyGrants(databaseUrl, name, 'service');
+    await applyGrants(definition.identity.grants, databaseUrl, name, 'service');
     await expect.poll(ready).toBe(200);
   }
 });
@@ -277,8 +281,8 @@ test('what is for the owner is refused on one line for the role of the service',
 test('in a schema of the URL, a change of a key is on record there, whatever search_path its session has', async () => {
   const own = new URL(await createTestDatabase('template0'));
   own.searchParams.set('schema', 'Ten"ant');
-  await applyMigrations(own.href);
-  await applyGrants(own.href, inject('serviceRole').name, 'service');
+  await applyMigrations(own.href, definition.root);
+  await applyGrants(definition.identity.grants, own.href, inject('serviceRole').name, 'service');
   const service = new pg.Client(asService(own.href));
   await service.connect();
   onTestFinished(() => service.end());

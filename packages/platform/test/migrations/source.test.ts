@@ -1,6 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { definition } from '#operations-under-test';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { listPendingMigrations } from '../../src/migrations/migrations.js';
 import { openSource } from '../../src/migrations/source.js';
@@ -14,7 +15,7 @@ const folder = await createTemporaryFolder();
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const open = (dataDir: string, role: 'service' | 'guest') =>
-  openSource({ config: { databaseUrl: undefined, dataDir }, role, log });
+  openSource({ definition, config: { databaseUrl: undefined, dataDir }, role, log });
 
 test('a DATA_DIR that cannot be used is rejected on one line, with the reason and what to set instead', async () => {
   const file = join(folder, 'file');
@@ -47,17 +48,18 @@ test('a database that is left as it is gets no migration, and the next guest bri
   const dataDir = await createTemporaryFolder();
   onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
   const config = { databaseUrl: undefined, dataDir };
-  const untouched = await openSource({ config, role: 'guest', log, isLeftAsItIs: true });
-  expect((await listPendingMigrations(untouched.database)).length).toBeGreaterThan(0);
+  const untouched = await openSource({ definition, config, role: 'guest', log, isLeftAsItIs: true });
+  expect((await listPendingMigrations(definition.root, untouched.database)).length).toBeGreaterThan(0);
   await untouched.close();
   const guest = await open(dataDir, 'guest');
-  expect(await listPendingMigrations(guest.database)).toEqual([]);
+  expect(await listPendingMigrations(definition.root, guest.database)).toEqual([]);
   await guest.close();
 });
 
 test('nothing is reported when PostgreSQL ends a connection of the pool that is being closed', async () => {
   const warnings: string[] = [];
   const { database, close } = await openSource({
+    definition,
     config: { databaseUrl: undefined, dataDir: folder },
     role: 'service',
     log: { info: () => {}, warn: (_bindings, message) => warnings.push(message) },
@@ -78,6 +80,7 @@ test('a connection that PostgreSQL ends is reported, and the next query gets ano
   const warnings: string[] = [];
   const databaseUrl = await createTestDatabase();
   const { database, close } = await openSource({
+    definition,
     config: { databaseUrl, dataDir: folder },
     role: 'service',
     log: { info: () => {}, warn: (_bindings, message) => warnings.push(message) },

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const TRACING = ['request', 'operation', 'statement', 'batch'].map((name) => `parcel-store.${name}`);
+const TRACING = ['request', 'operation', 'statement', 'batch'].map((name) => `animal-store.${name}`);
 
 /** Subscribes to one event of a channel until the end of the test, and returns what has been published. */
 function record<Message extends object>(name: string): Message[] {
@@ -36,11 +36,11 @@ function record<Message extends object>(name: string): Message[] {
 
 test('nothing is published unless somebody listens', async () => {
   for (const name of TRACING) expect(tracingChannel(name).hasSubscribers, name).toBe(false);
-  expect(channel('parcel-store.batch.call').hasSubscribers).toBe(false);
+  expect(channel('animal-store.batch.call').hasSubscribers).toBe(false);
 });
 
 test('a request is published from its arrival to the end of its response, over both protocols, refused or not', async () => {
-  const messages = record<RequestMessage>('tracing:parcel-store.request:asyncEnd');
+  const messages = record<RequestMessage>('tracing:animal-store.request:asyncEnd');
   await call(create.path, post(newItem('Miso')));
   await call(`${rpcPath(`${list.name},${read.name}`, { 0: {}, 1: read.inputOf(1) })}&batch=1`);
   await call(list.path, { key: null });
@@ -57,7 +57,7 @@ test('a request is published from its arrival to the end of its response, over b
 });
 
 test('what a client makes up is published without a key in it, however that is written', async () => {
-  const messages = record<RequestMessage>('tracing:parcel-store.request:start');
+  const messages = record<RequestMessage>('tracing:animal-store.request:start');
   const { key } = service;
   const escaped = `%${key.charCodeAt(0).toString(16)}${key.slice(1)}`;
   await call(`/v1/${escaped}?k=${key}&e=${escaped}`, { headers: { 'user-agent': `x${key}` } });
@@ -68,7 +68,7 @@ test('what a client makes up is published without a key in it, however that is w
 });
 
 test('every call of an operation is published with its key, those of a batch one by one', async () => {
-  const calls = record<{ operation: string; plan: string }>('tracing:parcel-store.operation:asyncEnd');
+  const calls = record<{ operation: string; plan: string }>('tracing:animal-store.operation:asyncEnd');
   await call(`${rpcPath(`${list.name},${list.name}`, { 0: {}, 1: {} })}&batch=1`);
   await call(create.path, post(newItem('')));
   expect(calls.map(({ operation, plan }) => [operation, plan])).toEqual([
@@ -79,16 +79,16 @@ test('every call of an operation is published with its key, those of a batch one
 });
 
 test('a statement runs in the context of all the calls that it serves', async () => {
-  const waiting = record<object>('parcel-store.batch.call');
+  const waiting = record<object>('animal-store.batch.call');
   const served = new AsyncLocalStorage<{ readonly calls: readonly object[] }>();
-  const { start } = tracingChannel<unknown, { readonly calls: readonly object[] }>('parcel-store.batch');
+  const { start } = tracingChannel<unknown, { readonly calls: readonly object[] }>('animal-store.batch');
   start.bindStore(served);
   onTestFinished(() => void start.unbindStore(served));
   const statements: [name: string, calls: readonly object[]][] = [];
   const note = (statement: unknown) =>
     void statements.push([(statement as { name: string }).name, served.getStore()?.calls ?? []]);
-  channel('tracing:parcel-store.statement:start').subscribe(note);
-  onTestFinished(() => void channel('tracing:parcel-store.statement:start').unsubscribe(note));
+  channel('tracing:animal-store.statement:start').subscribe(note);
+  onTestFinished(() => void channel('tracing:animal-store.statement:start').unsubscribe(note));
 
   await Promise.all([1, 2, 3].map((id) => service.items.get(id)));
   const gets = statements.filter(([name]) => name.startsWith(`${TABLE}-get`));
@@ -97,7 +97,7 @@ test('a statement runs in the context of all the calls that it serves', async ()
 });
 
 test("Prisma's statements are published by model and operation", async () => {
-  const statements = record<{ name: string }>('tracing:parcel-store.statement:start');
+  const statements = record<{ name: string }>('tracing:animal-store.statement:start');
   await readOthers(await service.database.loadPrisma());
   expect(statements.map(({ name }) => name)).toContain(`${OTHER_MODEL}.findMany`);
 });
@@ -105,7 +105,7 @@ test("Prisma's statements are published by model and operation", async () => {
 test("a subscriber's ids are on every log line of the request, which runs in its stores", async () => {
   const storage = new AsyncLocalStorage<string>();
   const ids = { trace_id: '4bf92f3577b34da6a3ce929d0e0e4736', span_id: '00f067aa0ba902b7' };
-  const { start } = tracingChannel<unknown, RequestMessage>('parcel-store.request');
+  const { start } = tracingChannel<unknown, RequestMessage>('animal-store.request');
   start.bindStore(storage, ({ request }) => {
     Object.assign(request.report, { traceIds: ids });
     return request.id;
@@ -113,8 +113,8 @@ test("a subscriber's ids are on every log line of the request, which runs in its
   onTestFinished(() => void start.unbindStore(storage));
   const operations: (string | undefined)[] = [];
   const note = () => void operations.push(storage.getStore());
-  channel('tracing:parcel-store.operation:start').subscribe(note);
-  onTestFinished(() => void channel('tracing:parcel-store.operation:start').unsubscribe(note));
+  channel('tracing:animal-store.operation:start').subscribe(note);
+  onTestFinished(() => void channel('tracing:animal-store.operation:start').unsubscribe(note));
 
   const { headers } = await call(list.path, { headers: { 'x-request-id': 'traced' } });
   expect(headers.get('x-request-id')).toBe('traced');

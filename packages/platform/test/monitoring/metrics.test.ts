@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { WINDOWS } from '@animal-store/definition/plans';
 import { createLimiter } from '@animal-store/limits';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
-import { create, list, read, readOthers, TABLE } from '#operations-under-test';
+import { create, definition, list, read, readOthers, TABLE } from '#operations-under-test';
 import { createCachedCheck } from '../../src/monitoring/probes.js';
 import { message, oldToolCall, toolCall } from '../support/mcp.js';
 import {
@@ -183,7 +182,11 @@ test('pool statistics, event-loop delay and process state are exported', async (
 
 test('a degraded state is exported', async () => {
   const log = pino({ level: 'silent' });
-  const limiter = await createLimiter({ windows: WINDOWS, redisUrls: ['redis://127.0.0.1:1'], log });
+  const limiter = await createLimiter({
+    windows: definition.windows,
+    redisUrls: ['redis://127.0.0.1:1'],
+    log,
+  });
   closers.push(() => limiter.close());
   const { service, call } = await serve({
     limiter,

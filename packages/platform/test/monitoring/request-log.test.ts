@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { create, list, read, TABLE } from '#operations-under-test';
-import { generateKey, LIVE_PREFIX, TEST_PREFIX } from '../../src/keys/format.js';
+import { generateKey, livePrefix, testPrefix } from '../../src/keys/format.js';
 import { describeError } from '../../src/process/logger.js';
 import { breakTable } from '../support/broken-table.js';
 import { BEGIN_FOR_LONG } from '../support/execute.js';
@@ -442,7 +442,7 @@ test('the line of a request has the name of its key', async () => {
   expect(await onlyLine()).toMatchObject({ keyId: expect.any(String), keyName: 'test' });
 });
 
-test.each([LIVE_PREFIX, TEST_PREFIX])(
+test.each([livePrefix('ps_'), testPrefix('ps_')])(
   'a text that looks like a key (%s…) is in no line of a request, wherever the client puts it',
   async (prefix) => {
     const key = generateKey(prefix);
@@ -474,7 +474,7 @@ test.each([LIVE_PREFIX, TEST_PREFIX])(
 );
 
 test('what only begins like a key stays in the log: it has no checksum', async () => {
-  const text = `${TEST_PREFIX}${'x'.repeat(36)}`;
+  const text = `${testPrefix('ps_')}${'x'.repeat(36)}`;
   await call(`/v1/${text}`);
   expect(await onlyLine()).toMatchObject({ path: `/v1/${text}` });
 });

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { appRouter, otherList } from '#operations-under-test';
+import { appRouter, definition, otherList } from '#operations-under-test';
 import { addSampleData } from '../../src/migrations/source.js';
 import { isPage, listOperations, type Operation } from '../../src/operations/list-operations.js';
 import { toolCall } from '../support/mcp.js';
@@ -32,7 +32,7 @@ const filtersOf = ({ parameters }: Operation) =>
 const { call, service } = useService();
 
 beforeAll(async () => {
-  await addSampleData(service.database);
+  await addSampleData(definition, service.database);
 });
 
 /** The next page of a list, by protocol: undefined at its end. */

@@ -1,11 +1,8 @@
-import { ERRORS } from '@animal-store/definition/errors';
 import { afterAll, expect, inject, test } from 'vitest';
 import { z } from 'zod';
-import { create, read } from '#operations-under-test';
+import { ApiError, create, definition, read } from '#operations-under-test';
 import type { Database } from '../../src/connections/client.js';
 import { readCode } from '../../src/connections/outage.js';
-import { ApiError, type ErrorCode } from '../../src/errors/api-error.js';
-import { errorTable } from '../../src/errors/error-table.js';
 import { createProcedure } from '../../src/operations/builder.js';
 import { assignedId, INPUT_ERROR, int64, text } from '../../src/operations/input.js';
 import type { Resource } from '../../src/operations/resource.js';
@@ -15,6 +12,7 @@ import { createReads } from '../../src/tables/reads.js';
 import { table } from '../../src/tables/table.js';
 import { createTransactions } from '../../src/tables/transactions.js';
 import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from '../support/document-requests.js';
+import { errorOf } from '../support/error-table.js';
 import { message, toolCall } from '../support/mcp.js';
 import { createChecker } from '../support/openapi-checker.js';
 import { createCaller, post, startService, untilServed } from '../support/test-service.js';
@@ -49,7 +47,7 @@ type NewToy = z.output<typeof newToy>;
 // --- errors.ts
 
 /** A resource brings codes of its own. Here it is the first that the service has, whatever that sells. */
-const IN_A_BOX = (Object.keys(ERRORS)[0] ?? 'not_found') as Extract<ErrorCode, keyof typeof ERRORS>;
+const [IN_A_BOX] = Object.keys(definition.errors) as [keyof typeof definition.errors];
 
 // --- store.ts
 
@@ -214,7 +212,7 @@ await service.database.pool.query(
   "INSERT INTO insert_turns VALUES ('toys'), ('boxes') ON CONFLICT DO NOTHING",
 );
 await service.database.pool.query("CREATE UNIQUE INDEX ON toys (name) WHERE name = 'Teddy'");
-// packages/definition/src/identity.ts has this for the tables of the store.
+// The `grants` of the store's identity have this for its tables.
 await service.database.pool.query(
   `GRANT SELECT, INSERT, UPDATE, DELETE ON toys, boxes TO ${inject('serviceRole').name}`,
 );
@@ -272,7 +270,7 @@ test('each resource is read by its own id, over either protocol', async () => {
 test('a change that the state of another row forbids has a code of its own, over each protocol', async () => {
   const [toy] = (await rest('createBox', '', post({ label: 'Five', names: ['Robot'] }))).body.toys;
   const refused = await rest('deleteToy', `/${toy.id}`, { method: 'DELETE' });
-  const { status, message } = errorTable[IN_A_BOX];
+  const { status, message } = errorOf(IN_A_BOX);
   expect([refused.status, refused.body]).toEqual([status, { code: IN_A_BOX, message, status }]);
   const { data } = (await call('/trpc/deleteToy', post({ toyId: toy.id }))).body.error;
   expect(data.error).toEqual(refused.body);

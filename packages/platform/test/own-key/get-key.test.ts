@@ -1,7 +1,6 @@
-import { SCOPES } from '@animal-store/definition/scopes';
 import { expect, test } from 'vitest';
-import { create, list, resources } from '#operations-under-test';
-import { deprecated } from '../store/deprecated.js';
+import { create, definition, list, resources } from '#operations-under-test';
+import { deprecated } from '../support/deprecated.js';
 import { oldToolCall, toolCall } from '../support/mcp.js';
 import { rotate } from '../support/rotate.js';
 import {
@@ -29,14 +28,14 @@ async function issue(input: Partial<Parameters<TestService['keys']['create']>[0]
 
 test('a key learns its name, hint, plan, scopes and times, the same over both protocols', async () => {
   const expiresAt = new Date(NOW + 400 * DAY_MS);
-  const { key, apiKey } = await issue({ expiresAt, scopes: SCOPES.toReversed() });
+  const { key, apiKey } = await issue({ expiresAt, scopes: definition.scopes.toReversed() });
   const { status, body } = await call('/v1/key', { key });
   expect(status).toBe(200);
   expect(body).toEqual({
     name: 'shop',
     hint: apiKey.hint,
     plan: 'pro',
-    scopes: SCOPES,
+    scopes: definition.scopes,
     createdAt: apiKey.createdAt.toISOString(),
     expiresAt: expiresAt.toISOString(),
     bannedUntil: null,
@@ -213,7 +212,7 @@ test('a rotated key learns its own hint, and not that of its successor', async (
 });
 
 test('a key needs no particular scope', async () => {
-  for (const scope of SCOPES) {
+  for (const scope of definition.scopes) {
     const { key } = await issue({ scopes: [scope] });
     expect((await call('/v1/key', { key })).body.scopes).toEqual([scope]);
     expect((await call('/trpc/getKey', { key })).status).toBe(200);

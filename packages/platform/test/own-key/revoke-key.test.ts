@@ -1,6 +1,5 @@
-import { SCOPES } from '@animal-store/definition/scopes';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { create, list } from '#operations-under-test';
+import { create, definition, list } from '#operations-under-test';
 import { rotate } from '../support/rotate.js';
 import {
   type Caller,
@@ -101,7 +100,7 @@ test('the hint that getKey shows is the one that it takes', async () => {
   expect((await call(`/v1/key?hint=${body.hint}`, { key, method: 'DELETE' })).status).toBe(204);
 });
 
-test.each(SCOPES)('a key with no scope but %s may end itself', async (scope) => {
+test.each(definition.scopes)('a key with no scope but %s may end itself', async (scope) => {
   const { key, hint } = await issue({ scopes: [scope] });
   expect((await call(`/v1/key?hint=${hint}`, { key, method: 'DELETE' })).status).toBe(204);
 });

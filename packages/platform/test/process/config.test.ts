@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { definition } from '#operations-under-test';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { readConfig, toLocalUrl, VARIABLES } from '../../src/process/config.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
@@ -12,10 +13,10 @@ const readWith = (
   environment: Record<string, string>,
   node = '24.0.0',
   platform: NodeJS.Platform = 'linux',
-) => readConfig(environment, { platform, versions: { node } });
+) => readConfig(definition.identity, environment, { platform, versions: { node } });
 
 test('an empty environment yields the documented defaults', () => {
-  expect(readConfig({ PATH: '/bin', PORT: '' })).toEqual({
+  expect(readConfig(definition.identity, { PATH: '/bin', PORT: '' })).toEqual({
     port: 3000,
     host: '127.0.0.1',
     metricsPort: undefined,
@@ -87,8 +88,8 @@ test('every variable is read', () => {
 
 test('only production issues live keys', () => {
   const DATABASE_URL = 'postgres://db/store';
-  expect(readConfig({ APP_ENV: 'staging', DATABASE_URL }).keyPrefix).toBe('ps_test_');
-  expect(readConfig({ APP_ENV: 'production', DATABASE_URL }).keyPrefix).toBe('ps_live_');
+  expect(readConfig(definition.identity, { APP_ENV: 'staging', DATABASE_URL }).keyPrefix).toBe('ps_test_');
+  expect(readConfig(definition.identity, { APP_ENV: 'production', DATABASE_URL }).keyPrefix).toBe('ps_live_');
 });
 
 test.each([
@@ -98,19 +99,19 @@ test.each([
   'postgresql://user@%2Fvar%2Frun%2Fpostgresql/store',
   'postgresql://user:a,b@db:5433/store?sslmode=verify-full&sslrootcert=/etc/ssl/a,b.pem',
 ])('DATABASE_URL may be %s', (DATABASE_URL) => {
-  expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
+  expect(readConfig(definition.identity, { DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
 });
 
 test.each(['redis://a', 'redis://a/', 'redis://a/15', 'rediss://u:p@a:6380?db=2&family=6'])(
   'REDIS_URL may be %s',
   (REDIS_URL) => {
-    expect(readConfig({ REDIS_URL }).redisUrls).toEqual([REDIS_URL]);
+    expect(readConfig(definition.identity, { REDIS_URL }).redisUrls).toEqual([REDIS_URL]);
   },
 );
 
 test('REDIS_URL may name sentinels, several in one URL', () => {
   const url = 'rediss+sentinel://user:pass@a:26379,b,[::1]:5000/name?db=2';
-  expect(readConfig({ REDIS_URL: ` ${url} ` }).redisUrls).toEqual([url]);
+  expect(readConfig(definition.identity, { REDIS_URL: ` ${url} ` }).redisUrls).toEqual([url]);
 });
 
 test.each([
@@ -121,8 +122,8 @@ test.each([
     /the parameters sentinelUsername, sentinelPassword, db and no others/,
   ],
 ])('REDIS_URL=%s: the message says what is wrong', (REDIS_URL, message) => {
-  expect(() => readConfig({ REDIS_URL })).toThrow(message);
-  expect(() => readConfig({ REDIS_URL })).not.toThrow(/hunter2/);
+  expect(() => readConfig(definition.identity, { REDIS_URL })).toThrow(message);
+  expect(() => readConfig(definition.identity, { REDIS_URL })).not.toThrow(/hunter2/);
 });
 
 test.each([
@@ -196,12 +197,17 @@ test.each([
   ['LOG_LEVEL', ['loud', 'INFO']],
 ])('an invalid %s is reported by name', (name, values) => {
   for (const value of values)
-    expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`[:-] ${name} `));
+    expect(() => readConfig(definition.identity, { [name]: value })).toThrow(new RegExp(`[:-] ${name} `));
 });
 
 test('one message lists every invalid variable with its value', () => {
   const read = () =>
-    readConfig({ PORT: '99999', LOG_LEVEL: 'y\nz', ANONYMOUS_PER_MINUTE: '-1', TRUST_PROXY: '::1,a' });
+    readConfig(definition.identity, {
+      PORT: '99999',
+      LOG_LEVEL: 'y\nz',
+      ANONYMOUS_PER_MINUTE: '-1',
+      TRUST_PROXY: '::1,a',
+    });
   expect(read).toThrow(OperatorError);
   expect(read).toThrow(/- PORT [^\n]*, not "99999"\n/);
   expect(read).toThrow(/- LOG_LEVEL [^\n]*, not "y\\nz"/);
@@ -213,11 +219,11 @@ test('a message never contains a value that may hold a password', () => {
   const url = 'mysql://user:hunter2@db';
   for (const name of ['DATABASE_URL', 'REDIS_URL', 'PUBLIC_URL', 'STAGING_URL', 'CORS_ORIGINS', 'PORT']) {
     for (const value of [url, `${url}?a`, 'https://db/?token=hunter2']) {
-      expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`[:-] ${name} `));
-      expect(() => readConfig({ [name]: value })).not.toThrow(/hunter2/);
+      expect(() => readConfig(definition.identity, { [name]: value })).toThrow(new RegExp(`[:-] ${name} `));
+      expect(() => readConfig(definition.identity, { [name]: value })).not.toThrow(/hunter2/);
     }
   }
-  expect(() => readConfig({ DATABASE_URL: 'hunter2' })).not.toThrow(/hunter2/);
+  expect(() => readConfig(definition.identity, { DATABASE_URL: 'hunter2' })).not.toThrow(/hunter2/);
 });
 
 test.each([
@@ -232,10 +238,10 @@ test.each([
   'postgresql://user:12/hunter2@db:5432/store',
   'mysql://user:hunter2@db/store',
 ])('DATABASE_URL=%s is refused: the message says what it must be, and not what it is', (DATABASE_URL) => {
-  expect(() => readConfig({ DATABASE_URL })).toThrow(
+  expect(() => readConfig(definition.identity, { DATABASE_URL })).toThrow(
     /^[^\n]* DATABASE_URL must be [^\n]* postgresql:[^\n]* one host[^\n]* percent-encoded: [^\n]*$/,
   );
-  expect(() => readConfig({ DATABASE_URL })).not.toThrow(/hunter2|user|12/);
+  expect(() => readConfig(definition.identity, { DATABASE_URL })).not.toThrow(/hunter2|user|12/);
 });
 
 test.each([
@@ -266,7 +272,8 @@ test.each([
 ])(
   'DATABASE_URL with ?%s is refused: the message says which parameter, and never a value',
   (parameters, message) => {
-    const refuse = () => readConfig({ DATABASE_URL: `postgresql://user:hunter2@db/store?${parameters}` });
+    const refuse = () =>
+      readConfig(definition.identity, { DATABASE_URL: `postgresql://user:hunter2@db/store?${parameters}` });
     expect(refuse).toThrow(message);
     expect(refuse).not.toThrow(/hunter2|verifyfull|a.b/);
   },
@@ -292,7 +299,7 @@ test('every parameter of DATABASE_URL that is taken is in the documents, and no 
     ...{ application_name: 'shop', options: '-c geqo=off', connection_limit: '8' },
   };
   const DATABASE_URL = `postgresql:///store?${new URLSearchParams(parameters)}`;
-  expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
+  expect(readConfig(definition.identity, { DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
   const documented = readFileSync('docs/configuration.md', 'utf8');
   for (const name of Object.keys(parameters)) expect(documented).toContain(`\`${name}`);
   const [, known = ''] = /: it takes (.*)$/.exec(String(readRefusal())) ?? [];
@@ -301,7 +308,7 @@ test('every parameter of DATABASE_URL that is taken is in the documents, and no 
 
 function readRefusal(): unknown {
   try {
-    return readConfig({ DATABASE_URL: 'postgresql://db/store?unknown=1' });
+    return readConfig(definition.identity, { DATABASE_URL: 'postgresql://db/store?unknown=1' });
   } catch (error) {
     return error;
   }
@@ -356,7 +363,7 @@ const PROVIDERS: Readonly<Record<string, readonly [url: string, parameters: stri
 test.each(Object.entries(PROVIDERS))(
   'the URL of a provider works as it is pasted: %s',
   (_provider, [url, parameters, ignored = []]) => {
-    const config = readConfig({ DATABASE_URL: url });
+    const config = readConfig(definition.identity, { DATABASE_URL: url });
     const [before] = url.split('?');
     expect(config.databaseUrl).toBe(parameters === '' ? before : `${before}?${parameters}`);
     expect(config.ignoredParameters).toEqual(ignored);
@@ -368,16 +375,16 @@ test.each(Object.entries(PROVIDERS))(
 test('every odd character may be in the password of DATABASE_URL', () => {
   const password = ' !"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~äß€';
   const DATABASE_URL = `postgresql://store:${encodeURIComponent(password)}@db:5432/store`;
-  expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
+  expect(readConfig(definition.identity, { DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
 });
 
 test('staging and production require a DATABASE_URL', () => {
   for (const APP_ENV of ['staging', 'production'])
-    expect(() => readConfig({ APP_ENV })).toThrow(/DATABASE_URL must be set/);
+    expect(() => readConfig(definition.identity, { APP_ENV })).toThrow(/DATABASE_URL must be set/);
 });
 
 test('PUBLIC_URL is normalized so that it is valid in a header', () => {
-  expect(readConfig({ PUBLIC_URL: 'https://магазин.example/зоо/' }).publicUrl).toBe(
+  expect(readConfig(definition.identity, { PUBLIC_URL: 'https://магазин.example/зоо/' }).publicUrl).toBe(
     'https://xn--80aairftm.example/%D0%B7%D0%BE%D0%BE',
   );
 });
@@ -401,10 +408,15 @@ describe('a secret in a file', () => {
     'is read without what is around it: %j and %j',
     async (start, end) => {
       const path = await writeSecret(`${start}postgres://user:hunter2@db/store${end}`);
-      const { databaseUrl } = readConfig({ DATABASE_URL_FILE: path, APP_ENV: 'production' });
+      const { databaseUrl } = readConfig(definition.identity, {
+        DATABASE_URL_FILE: path,
+        APP_ENV: 'production',
+      });
       expect(databaseUrl).toBe('postgres://user:hunter2@db/store');
       const redis = await writeSecret(`${start}redis://:hunter2@a/1${end}`);
-      expect(readConfig({ REDIS_URL_FILE: redis }).redisUrls).toEqual(['redis://:hunter2@a/1']);
+      expect(readConfig(definition.identity, { REDIS_URL_FILE: redis }).redisUrls).toEqual([
+        'redis://:hunter2@a/1',
+      ]);
     },
   );
 
@@ -413,7 +425,7 @@ describe('a secret in a file', () => {
     async (name) => {
       const url = `${name === 'DATABASE_URL' ? 'postgres' : 'redis'}://u:hunter2@db/0`;
       const refusal = (path: string) => {
-        const read = () => readConfig({ [`${name}_FILE`]: path });
+        const read = () => readConfig(definition.identity, { [`${name}_FILE`]: path });
         expect(read).not.toThrow(/hunter2/);
         return expect(read);
       };
@@ -425,7 +437,7 @@ describe('a secret in a file', () => {
       await truncate(large, 300 * 2 ** 20);
       refusal(large).toThrow(`${name}_FILE names a file of more than 64 KiB: ${large}`);
       await writeSecret(url.padEnd(65_536));
-      expect(() => readConfig({ [`${name}_FILE`]: large })).not.toThrow();
+      expect(() => readConfig(definition.identity, { [`${name}_FILE`]: large })).not.toThrow();
       const others = [folder, '/dev/zero'];
       if (process.platform !== 'win32') {
         others.push(join(folder, 'pipe'));
@@ -438,13 +450,13 @@ describe('a secret in a file', () => {
 
   test.each(['DATABASE_URL', 'REDIS_URL'])('excludes %s itself, and one of both has to go', async (name) => {
     const path = await writeSecret('x');
-    expect(() => readConfig({ [name]: 'x', [`${name}_FILE`]: path })).toThrow(
+    expect(() => readConfig(definition.identity, { [name]: 'x', [`${name}_FILE`]: path })).toThrow(
       new RegExp(`${name} and ${name}_FILE are both set`),
     );
   });
 
   test.each(['DATABASE_URL', 'REDIS_URL'])('has to be readable, not empty, and valid: %s', async (name) => {
-    const readFrom = (path: string) => () => readConfig({ [`${name}_FILE`]: path });
+    const readFrom = (path: string) => () => readConfig(definition.identity, { [`${name}_FILE`]: path });
     expect(readFrom(join(folder, 'none'))).toThrow(
       new RegExp(`^[^\\n]*: ${name}_FILE cannot be read \\(ENOENT[^\\n]*\\)$`),
     );
@@ -468,7 +480,7 @@ describe('a secret in a file', () => {
         ['DATABASE_URL', { REUSE_PORT: 'true', REDIS_URL: both.REDIS_URL }],
         ['REDIS_URL', { REUSE_PORT: 'true', DATABASE_URL: both.DATABASE_URL }],
       ] as const)
-        expect(() => readConfig({ ...others, [`${name}_FILE`]: file }, linux)).toThrow(
+        expect(() => readConfig(definition.identity, { ...others, [`${name}_FILE`]: file }, linux)).toThrow(
           new RegExp(`^The configuration is invalid: ${name}_FILE ${problem}[^\\n]*$`),
         );
     },
@@ -477,18 +489,18 @@ describe('a secret in a file', () => {
 
 test('what is odd about the environment is told with what is invalid in it', () => {
   const notices = ['DATABSE_URL in .env is not a variable'];
-  expect(() => readConfig({ APP_ENV: 'production' }, process, notices)).toThrow(
+  expect(() => readConfig(definition.identity, { APP_ENV: 'production' }, process, notices)).toThrow(
     /- DATABASE_URL must be set in production[^\n]*\n {2}- DATABSE_URL in \.env is not a variable$/,
   );
-  expect(readConfig({}, process, notices).appEnv).toBe('development');
+  expect(readConfig(definition.identity, {}, process, notices).appEnv).toBe('development');
 });
 
 test('METRICS_PORT is a port of its own', () => {
   const message = /: METRICS_PORT must differ from PORT/;
-  expect(() => readConfig({ METRICS_PORT: '3000' })).toThrow(message);
-  expect(() => readConfig({ METRICS_PORT: '08080', PORT: '8080' })).toThrow(message);
-  expect(readConfig({ METRICS_PORT: '3000', PORT: '8080' }).metricsPort).toBe(3000);
-  expect(readConfig({ METRICS_PORT: '0', PORT: '0' }).metricsPort).toBe(0);
+  expect(() => readConfig(definition.identity, { METRICS_PORT: '3000' })).toThrow(message);
+  expect(() => readConfig(definition.identity, { METRICS_PORT: '08080', PORT: '8080' })).toThrow(message);
+  expect(readConfig(definition.identity, { METRICS_PORT: '3000', PORT: '8080' }).metricsPort).toBe(3000);
+  expect(readConfig(definition.identity, { METRICS_PORT: '0', PORT: '0' }).metricsPort).toBe(0);
 });
 
 test('the origins of apps and of browser extensions may be listed in CORS_ORIGINS', () => {
@@ -501,16 +513,18 @@ test('the origins of apps and of browser extensions may be listed in CORS_ORIGIN
     'chrome-extension://aapbbdbdomjkkjkaonfhkkikfgjllcleb',
     'moz-extension://0ba9d5f0-6d6f-4a6c-9d0a-9d9f5b1f1c6e',
   ];
-  expect(readConfig({ CORS_ORIGINS: origins.join(', ') }).corsOrigins).toEqual(origins);
+  expect(readConfig(definition.identity, { CORS_ORIGINS: origins.join(', ') }).corsOrigins).toEqual(origins);
 });
 
 test('only in development, and only without CORS_ORIGINS, every origin on localhost may call', () => {
   const DATABASE_URL = 'postgres://db/store';
   const CORS_ORIGINS = 'https://shop.example';
   for (const APP_ENV of ['staging', 'production'])
-    expect(readConfig({ APP_ENV, DATABASE_URL }).corsOrigins).toEqual([]);
+    expect(readConfig(definition.identity, { APP_ENV, DATABASE_URL }).corsOrigins).toEqual([]);
   for (const APP_ENV of ['development', 'staging', 'production'])
-    expect(readConfig({ APP_ENV, DATABASE_URL, CORS_ORIGINS }).corsOrigins).toEqual([CORS_ORIGINS]);
+    expect(readConfig(definition.identity, { APP_ENV, DATABASE_URL, CORS_ORIGINS }).corsOrigins).toEqual([
+      CORS_ORIGINS,
+    ]);
 });
 
 test.each([
@@ -518,8 +532,8 @@ test.each([
   ['WORKERS', 'auto', 'run several processes instead'],
 ])('%s=%s is refused with one line that says what replaces it', (name, value, instead) => {
   const message = new RegExp(`^The configuration is invalid: ${name} is gone: ${instead}[^\\n]*$`);
-  expect(() => readConfig({ [name]: value })).toThrow(message);
-  expect(() => readConfig({ [name]: '' })).not.toThrow();
+  expect(() => readConfig(definition.identity, { [name]: value })).toThrow(message);
+  expect(() => readConfig(definition.identity, { [name]: '' })).not.toThrow();
 });
 
 const shared = { REUSE_PORT: 'true', DATABASE_URL: 'postgres://db/store', REDIS_URL: 'redis://a' };

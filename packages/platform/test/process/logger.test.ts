@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { list } from '#operations-under-test';
-import { generateKey, TEST_PREFIX } from '../../src/keys/format.js';
+import { definition, list } from '#operations-under-test';
+import { generateKey, testPrefix } from '../../src/keys/format.js';
 import { formatMessage } from '../../src/process/logger.js';
 import { builtModule, runNode } from '../support/process.js';
 
@@ -33,7 +33,7 @@ test('in development a line that is no request names the request that it belongs
 /** What the process of a service would write, from the message of an error to a member of an object. */
 const SCRIPT = `
   import { createLogger } from '${builtModule('process/logger.js')}';
-  const { log, close } = await createLogger({ appEnv: process.env.APP_ENV, logLevel: 'info' });
+  const { log, close } = await createLogger(${JSON.stringify(definition.identity)}, { appEnv: process.env.APP_ENV, logLevel: 'info' });
   const { KEY } = process.env;
   const cause = Object.assign(new Error('cause: ' + KEY), { where: KEY });
   log.error({ err: new Error('failed for ' + KEY, { cause }), list: [{ text: '"' + KEY + KEY }] }, 'an error with ' + KEY);
@@ -42,7 +42,7 @@ const SCRIPT = `
 test.each(['production', 'development'])(
   'no line of the log in %s has a key, wherever it comes from',
   async (APP_ENV) => {
-    const key = generateKey(TEST_PREFIX);
+    const key = generateKey(testPrefix('ps_'));
     const program = runNode(['--input-type=module', '--eval', SCRIPT], { APP_ENV, KEY: key });
     expect(await program.ended, program.output()).toBe(0);
     expect(program.output()).toContain(`an error with ${key.slice(0, 12)}…`);

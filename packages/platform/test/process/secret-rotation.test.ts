@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { create, list, newItem } from '#operations-under-test';
+import { create, definition, list, newItem } from '#operations-under-test';
 import { applyGrants } from '../../src/migrations/grants.js';
 import { execute } from '../support/execute.js';
 import { runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
@@ -26,7 +26,7 @@ test('a password that is rotated in DATABASE_URL_FILE is used for new connection
   const role = `rotated_${process.pid}`;
   await execute(ownerUrl, `CREATE ROLE ${role} LOGIN PASSWORD 'before'`);
   onTestFinished(async () => void (await execute(ownerUrl, `DROP OWNED BY ${role}; DROP ROLE ${role}`)));
-  await applyGrants(ownerUrl, role, 'service');
+  await applyGrants(definition.identity.grants, ownerUrl, role, 'service');
   const withPassword = (password: string) =>
     Object.assign(new URL(ownerUrl), { username: role, password }).href;
   const { key } = await runKeys(

@@ -10,6 +10,7 @@ import { assignedId, fieldError, INPUT_ERROR, int64, text } from '../../src/oper
 import { answerPage, pageInput, pageOutput } from '../../src/operations/pagination.js';
 import type { Resource } from '../../src/operations/resource.js';
 import { toToolError } from '../../src/protocols/mcp/advice.js';
+import { errorOf } from '../support/error-table.js';
 import { expectErrorBody } from '../support/expect-error-body.js';
 import { connectClient, MODE_NAMES, type Mode, toolCalls } from '../support/mcp.js';
 import { createChecker } from '../support/openapi-checker.js';
@@ -269,7 +270,9 @@ function fromToolResult(result: Awaited<ReturnType<Client['callTool']>>): Outcom
   const { fields, ...error } = structuredContent as ErrorBody & { fields?: Record<string, string> };
   if (error.message.includes('has no argument')) return { status: error.status, body: error };
   const message = fields === undefined ? error.message : toSentence(fields);
-  expect(error).toEqual(toToolError(new ApiError(error.code, { message }), true));
+  expect(error).toEqual(
+    toToolError(new ApiError({ code: error.code, definition: errorOf(error.code) }, { message }), true),
+  );
   return { status: error.status, body: { ...error, message } };
 }
 

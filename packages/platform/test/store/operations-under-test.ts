@@ -3,12 +3,15 @@
  * its id, an operation that Prisma runs, and a second list, nested or not, that needs another scope and shows a time.
  * `#operations-under-test` leads to this file for the platform's tests, and for others to that of the animals.
  */
-import type { PrismaClient } from '@animal-store/definition/prisma';
+
 import { findOperation } from '../support/find-operation.js';
+import type { PrismaClient } from './definition/generated/client.js';
 import { appRouter, resources } from './router.js';
 
+export { definition } from './definition/definition.js';
 export { newParcel as newItemSchema, type Parcel as Item, parcel as itemSchema } from './parcels/schema.js';
 export { createParcelStore as createItemStore, type ParcelStore as ItemStore } from './parcels/store.js';
+export { ApiError, type Database } from './store.js';
 export { appRouter, resources };
 
 /** What a create needs. The text tells items apart; `n`, an integer from 1 on, is for NUMBER, if there is one. */

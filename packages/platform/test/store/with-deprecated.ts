@@ -1,6 +1,7 @@
 import { run } from '@animal-store/platform';
-import { deprecated } from './deprecated.js';
+import { definition } from './definition/definition.js';
+import { createDeprecated } from './deprecated.js';
 import { resources } from './router.js';
 
 /** The service with a deprecated operation as well */
-await run({ resources: [...resources, deprecated.resource] });
+await run({ definition, resources: [...resources, createDeprecated(definition).resource] });

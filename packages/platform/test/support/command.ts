@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream';
-import { resources as ownResources } from '#operations-under-test';
+import { definition as ownDefinition, resources as ownResources } from '#operations-under-test';
 import { runCommand } from '../../src/cli/program.js';
+import type { Definition } from '../../src/definition/definition.js';
 import type { Resource } from '../../src/operations/resource.js';
 import { asServiceUnlessOwner, INHERITED } from './environment.js';
 
@@ -11,6 +12,8 @@ interface Outcome {
 }
 
 interface InProcessOptions {
+  /** What the store is called, sells and allows. Default: as the store under test */
+  readonly definition?: Definition;
   /** What the command line knows besides the resources of the store */
   readonly furtherResources?: readonly Resource[];
   /** Whether the DATABASE_URL of the owner stays as it is, as it does for the commands of the owner */
@@ -37,11 +40,11 @@ let last: Promise<unknown> = Promise.resolve();
 export function runInProcess(
   args: readonly string[],
   environment: Record<string, string>,
-  { furtherResources = [], asOwner = false }: InProcessOptions = {},
+  { definition = ownDefinition, furtherResources = [], asOwner = false }: InProcessOptions = {},
 ): Promise<Outcome> {
   const resources = [...ownResources, ...furtherResources];
   const variables = asOwner ? environment : asServiceUnlessOwner(environment, args);
-  const outcome = last.then(() => runAlone(args, { ...INHERITED, ...variables }, resources));
+  const outcome = last.then(() => runAlone(args, { ...INHERITED, ...variables }, definition, resources));
   last = outcome.catch(() => {});
   return outcome;
 }
@@ -49,6 +52,7 @@ export function runInProcess(
 async function runAlone(
   args: readonly string[],
   env: Record<string, string>,
+  definition: Definition,
   resources: readonly Resource[],
 ): Promise<Outcome> {
   let output = '';
@@ -70,7 +74,7 @@ async function runAlone(
   });
   process.exitCode = undefined;
   try {
-    await runCommand({ loadResources: async () => resources });
+    await runCommand({ definition, loadResources: async () => resources });
     return { code: Number(process.exitCode ?? 0), output };
   } catch (error) {
     if (error instanceof Exit) return { code: error.code, output };

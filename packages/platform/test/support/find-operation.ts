@@ -1,4 +1,3 @@
-import type { Scope } from '@animal-store/definition/scopes';
 import type { AnyTRPCRouter } from '@trpc/server';
 import { z } from 'zod';
 import { listOperations } from '../../src/operations/list-operations.js';
@@ -18,7 +17,7 @@ export function findOperation<Name extends string>(router: AnyTRPCRouter, name: 
     documentPath: path,
     /** Over tRPC */
     trpc: `/trpc/${name}`,
-    scope: scope as Scope,
+    scope: scope as string,
     /** The names of the members of its input */
     members: Object.keys(object.shape),
     /** and of those that must not be null */

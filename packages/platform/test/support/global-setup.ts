@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { constants } from 'node:os';
-import { IDENTITY } from '@animal-store/definition/identity';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import type { TestProject } from 'vitest/node';
+import { definition } from '#operations-under-test';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
 import { execute } from './execute.js';
 import { MISSING_FOLDER } from './programs.js';
@@ -104,7 +104,7 @@ async function preparePostgres(project: TestProject): Promise<Closer> {
     await execute(url, `CREATE DATABASE ${template}`);
     const templateUrl = new URL(url);
     templateUrl.pathname = `/${template}`;
-    await applyMigrations(templateUrl.href);
+    await applyMigrations(templateUrl.href, definition.root);
     await createServiceRole(templateUrl.href, serviceRole);
     project.provide('postgresUrl', url);
     project.provide('databasePrefix', prefix);
@@ -120,7 +120,10 @@ async function preparePostgres(project: TestProject): Promise<Closer> {
 /** The embedded PostgreSQL, in a temporary folder. */
 async function startServer(): Promise<PostgresServer> {
   const dataDir = await createTemporaryFolder();
-  const { url, release } = await createEmbeddedPostgres({ dataDir, database: IDENTITY.embedded.database });
+  const { url, release } = await createEmbeddedPostgres({
+    dataDir,
+    database: definition.identity.embedded.database,
+  });
   process.env.TEST_DATABASE_URL = url;
   // Nothing in it outlives the run, so nothing has to reach the disk.
   await execute(url, 'ALTER SYSTEM SET fsync = off');

@@ -1,4 +1,4 @@
-import { IDENTITY } from '@animal-store/definition/identity';
+import { definition } from '#operations-under-test';
 
 /** Linear work for four times as much text takes four times as long, quadratic work sixteen times. */
 const STEP = 4;
@@ -75,8 +75,8 @@ export const FILLERS: readonly Filler[] = [
   ['bytes=', ',', ''],
   ['bytes=', '1-,', ''],
   ['Bearer ', ' ', ''],
-  ['', `${IDENTITY.keyPrefix}test_`, ''],
-  ['', `${IDENTITY.keyPrefix}test_${'a'.repeat(36)}`, ''],
+  ['', `${definition.identity.keyPrefix}test_`, ''],
+  ['', `${definition.identity.keyPrefix}test_${'a'.repeat(36)}`, ''],
   ['=?base64?', '?=', 'x'],
   ['127.0.0.1', ', 127.0.0.1', ''],
   ['', ', no-cache x', ''],

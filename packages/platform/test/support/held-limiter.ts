@@ -1,6 +1,6 @@
-import { WINDOWS } from '@animal-store/definition/plans';
 import { createLimiter, type Limiter } from '@animal-store/limits';
 import { pino } from 'pino';
+import { definition } from '#operations-under-test';
 import { until } from './until.js';
 
 /** A limiter that decides as one over Redis does: later, and by counts that this process may not know yet. */
@@ -17,7 +17,7 @@ export interface HeldLimiter extends Limiter {
 /** @param clock in milliseconds */
 export async function createHeldLimiter(clock: () => number): Promise<HeldLimiter> {
   const log = pino({ level: 'silent' });
-  const limiter = await createLimiter({ windows: WINDOWS, redisUrls: [], log, clock, now: clock });
+  const limiter = await createLimiter({ windows: definition.windows, redisUrls: [], log, clock, now: clock });
   let isHolding = false;
   const held: (() => void)[] = [];
   const own: HeldLimiter = {

@@ -1,5 +1,4 @@
-import { IDENTITY } from '@animal-store/definition/identity';
-import { list, otherList } from '#operations-under-test';
+import { definition, list, otherList } from '#operations-under-test';
 
 /** In place of the id of a key */
 export const NEW_ID = '0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111';
@@ -11,7 +10,7 @@ export const COLUMN_CHANGES: Readonly<Record<string, readonly [value: string, ne
   owner: [`'other'`, 'other'],
   past_owners: [`'{"2001-02-03": "other"}'`, '{"2001-02-03": "other"}'],
   hash: [`decode(repeat('07', 32), 'hex')`, 'changed'],
-  hint: [`'${IDENTITY.keyPrefix}live_zzzz'`, `${IDENTITY.keyPrefix}live_zzzz`],
+  hint: [`'${definition.identity.keyPrefix}live_zzzz'`, `${definition.identity.keyPrefix}live_zzzz`],
   previous_hash: [`decode(repeat('08', 32), 'hex')`, 'changed'],
   previous_expires_at: [`'2031-02-03T04:05:06.789Z'`, '2031-02-03T04:05:06.789+00:00'],
   plan: [`'free', per_minute = NULL, per_day = NULL`, 'free'],

@@ -1,5 +1,6 @@
-import { type Limits, WINDOWS } from '@animal-store/definition/plans';
+import { definition } from '#operations-under-test';
 import { LimitsModel, type Span } from '../../../limits/test/support/limits-model.js';
+import type { Limits } from '../../src/definition/definition.js';
 
 /** The limits of the contract for one key, with its bans. */
 export class BansModel extends LimitsModel {
@@ -8,7 +9,7 @@ export class BansModel extends LimitsModel {
   #banLength = 0;
 
   constructor() {
-    super(WINDOWS);
+    super(definition.windows);
   }
 
   request(limits: Limits, cost: number) {

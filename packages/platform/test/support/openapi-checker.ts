@@ -1,6 +1,7 @@
 import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { expect } from 'vitest';
+import { definition } from '#operations-under-test';
 import { buildDocument } from '../../src/docs/document.js';
 import type { Resource } from '../../src/operations/resource.js';
 import type { TestResponse } from './test-service.js';
@@ -75,7 +76,7 @@ const SECURITY_HEADERS =
 
 /** The document of some resources, and whether values and responses agree with it. */
 export function createChecker(resources: readonly Resource[]) {
-  const document: Document = JSON.parse(JSON.stringify(buildDocument({ ...SERVERS, resources })));
+  const document: Document = JSON.parse(JSON.stringify(buildDocument({ definition, ...SERVERS, resources })));
   const ajv = addFormats.default(new Ajv.default({ strict: false, allErrors: true }));
   ajv.addFormat('int64', Number.isSafeInteger);
   ajv.addSchema(close(document), 'document');

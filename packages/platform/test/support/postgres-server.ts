@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { IDENTITY } from '@animal-store/definition/identity';
 import type { QueryResultRow } from 'pg';
 import { inject } from 'vitest';
+import { definition } from '#operations-under-test';
 import { type Cluster, openCluster } from '../../../embedded-postgres/src/database-cluster.js';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
 import type { Certificates } from './certificates.js';
@@ -14,7 +14,7 @@ import { createServiceRole } from './service-role.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 import { until } from './until.js';
 
-const DATABASE = IDENTITY.embedded.database;
+const DATABASE = definition.identity.embedded.database;
 const LISTENS = /ready to accept (?:read-only )?connections/;
 
 type Settings = Readonly<Record<string, string>>;
@@ -44,7 +44,7 @@ export class PostgresServer {
     await writeFile(join(server.#directory, 'pg_hba.conf'), access);
     if (certificate) server.#install(certificate);
     await server.run();
-    await applyMigrations(server.url);
+    await applyMigrations(server.url, definition.root);
     await createServiceRole(server.url, inject('serviceRole'));
     return server;
   }

@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { ROOT } from '@animal-store/definition/root';
 import { expect } from 'vitest';
+import { definition } from '#operations-under-test';
 import { runInProcess } from './command.js';
 import { endWithTests } from './end-with-tests.js';
 import { asServiceUnlessOwner, INHERITED } from './environment.js';
 
 /** The folder of the store whose programs are run */
-const STORE = fileURLToPath(ROOT);
+const STORE = fileURLToPath(definition.root);
 
 /** The path of a built program of the store */
 export const programOf = (script: Script) => `${STORE}dist/${script}.js`;

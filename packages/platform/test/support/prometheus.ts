@@ -1,6 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { IDENTITY } from '@animal-store/definition/identity';
+import { definition } from '#operations-under-test';
 import { runCommand } from './process.js';
 import { hasProgram } from './programs.js';
 import { createTemporaryFolder } from './temporary-folder.js';
@@ -21,7 +21,7 @@ export const hasPromtool = () => hasProgram('promtool', '--version');
 export async function startPrometheus(targets: readonly string[]): Promise<Prometheus> {
   const folder = await createTemporaryFolder();
   const config = join(folder, 'prometheus.json');
-  const job = { job_name: IDENTITY.name, static_configs: [{ targets }] };
+  const job = { job_name: definition.identity.name, static_configs: [{ targets }] };
   // JSON is YAML.
   await writeFile(
     config,

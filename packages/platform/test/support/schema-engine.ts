@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MigrationList } from '@prisma/schema-engine-wasm';
+import { definition } from '#operations-under-test';
 import { withEngine } from '../../../../scripts/migrations/schema-engine.js';
-import { PRISMA_FOLDER, readMigrations } from '../../src/migrations/migrations.js';
+import { prismaFolderOf, readMigrations } from '../../src/migrations/migrations.js';
 
 export const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
 
@@ -24,7 +25,9 @@ export async function diagnose(url: string, folder?: string) {
 }
 
 /** The files as they are, line ends included. */
-async function listMigrations(folder = join(PRISMA_FOLDER, 'migrations')): Promise<MigrationList> {
+async function listMigrations(
+  folder = join(prismaFolderOf(definition.root), 'migrations'),
+): Promise<MigrationList> {
   const migrations = await readMigrations(folder);
   const migrationDirectories = await Promise.all(
     migrations.map(async ({ name }) => {

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
-import { IDENTITY } from '@animal-store/definition/identity';
 import { afterAll, afterEach, beforeAll } from 'vitest';
+import { definition } from '#operations-under-test';
 import { type Environment, type Program, run } from './process.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 import { createCaller } from './test-service.js';
@@ -41,7 +41,7 @@ export function setUpServiceProcesses(): ServiceProcesses {
 
 /** The command that the service prints for its user to paste. */
 const CURL = new RegExp(
-  String.raw`curl -H 'Authorization: Bearer (${IDENTITY.keyPrefix}test_\w+)' '(http:\/\/[\d.]+:\d+)(\/v1\/[^']+\?limit=5)'`,
+  String.raw`curl -H 'Authorization: Bearer (${definition.identity.keyPrefix}test_\w+)' '(http:\/\/[\d.]+:\d+)(\/v1\/[^']+\?limit=5)'`,
 );
 
 /** Resolves when the service has printed its key. */

@@ -1,5 +1,5 @@
-import { IDENTITY } from '@animal-store/definition/identity';
 import { inject } from 'vitest';
+import { definition } from '#operations-under-test';
 import { applyGrants } from '../../src/migrations/grants.js';
 import { execute } from './execute.js';
 
@@ -16,7 +16,7 @@ export interface ServiceRole {
 export function asService(databaseUrl: string): string {
   const url = new URL(databaseUrl);
   // The superuser of an embedded PostgreSQL is called as its database.
-  const owners = [IDENTITY.embedded.database, new URL(inject('postgresUrl')).username];
+  const owners = [definition.identity.embedded.database, new URL(inject('postgresUrl')).username];
   if (!owners.includes(url.username)) return databaseUrl;
   const { name, password } = inject('serviceRole');
   return Object.assign(url, { username: name, password }).href;
@@ -25,5 +25,5 @@ export function asService(databaseUrl: string): string {
 /** Creates the role on a server, with its grants on a migrated database. */
 export async function createServiceRole(ownerUrl: string, { name, password }: ServiceRole): Promise<void> {
   await execute(ownerUrl, `CREATE ROLE ${name} LOGIN PASSWORD '${password}'`);
-  await applyGrants(ownerUrl, name, 'service');
+  await applyGrants(definition.identity.grants, ownerUrl, name, 'service');
 }

@@ -3,8 +3,8 @@ import { chownSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { getuid } from 'node:process';
-import { IDENTITY } from '@animal-store/definition/identity';
 import { inject } from 'vitest';
+import { definition } from '#operations-under-test';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
 import { execute } from './execute.js';
 import { freePort } from './free-port.js';
@@ -16,7 +16,7 @@ import { createTemporaryFolder } from './temporary-folder.js';
 
 /** PG_DUMP names another one than that on PATH. The server is of the same version: pg_dump refuses a later one. */
 const PG_DUMP = process.env.PG_DUMP || 'pg_dump';
-const DATABASE = IDENTITY.embedded.database;
+const DATABASE = definition.identity.embedded.database;
 
 type Settings = Readonly<Record<string, string>>;
 
@@ -39,7 +39,7 @@ export class SystemPostgres {
   /** Starts it with the schema. */
   static async start(settings: Settings = {}, bin?: string): Promise<SystemPostgres> {
     const server = await SystemPostgres.startEmpty(settings, bin);
-    await applyMigrations(server.urlOf());
+    await applyMigrations(server.urlOf(), definition.root);
     await createServiceRole(server.urlOf(), inject('serviceRole'));
     return server;
   }

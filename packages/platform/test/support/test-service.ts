@@ -5,13 +5,16 @@ import { afterAll, beforeAll, inject } from 'vitest';
 import type { z } from 'zod';
 import {
   createItemStore,
+  type Database,
   type Item,
   type ItemStore,
   newItemSchema,
+  definition as ownDefinition,
   resources as ownResources,
 } from '#operations-under-test';
 import type { AppOptions } from '../../src/app.js';
-import { type Database, openDatabase } from '../../src/connections/client.js';
+import { openDatabase } from '../../src/connections/client.js';
+import type { Definition } from '../../src/definition/definition.js';
 import { createKeyStore, type KeyStore } from '../../src/keys/store.js';
 import type { Resource } from '../../src/operations/resource.js';
 import { readConfig } from '../../src/process/config.js';
@@ -56,7 +59,8 @@ export interface TestService {
 export const PUBLIC_URL = 'https://service.example/store';
 export const STAGING_URL = 'https://staging.service.example/store';
 
-export interface TestServiceOptions extends Partial<AppOptions> {
+export interface TestServiceOptions extends Partial<Omit<AppOptions, 'definition'>> {
+  readonly definition?: Definition;
   readonly log?: Logger;
   readonly metricsPort?: number;
   readonly databaseUrl?: string;
@@ -74,14 +78,19 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     metricsPort,
     now,
     resources = ownResources,
+    definition = ownDefinition,
     ...overrides
   } = options;
-  const database = openDatabase(asService(databaseUrl), () => {});
-  const owner = openDatabase(databaseUrl, () => {}, { connectTimeoutMs: 60_000 });
+  // A changed definition has the same Prisma client.
+  const { loadPrisma } = ownDefinition;
+  const ofStore = { ...definition, loadPrisma };
+  const database = openDatabase(asService(databaseUrl), () => {}, ofStore);
+  const owner = openDatabase(databaseUrl, () => {}, ofStore, { connectTimeoutMs: 60_000 });
   // On a busy machine, opening a connection takes longer than a request may wait for it.
   await untilConnected(database);
-  const config = readConfig({});
+  const config = readConfig(definition.identity, {});
   const { app, keys, close } = await createService({
+    definition,
     config: {
       ...config,
       anonymousPerMinute: 1_000_000,
@@ -104,7 +113,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     url: `http://127.0.0.1:${port}`,
     port,
     // The service itself is busy with its first queries.
-    key: await issueKey(createKeyStore(owner, config.keyPrefix)),
+    key: await issueKey(createKeyStore(owner, config.keyPrefix, definition.scopes)),
     keys,
     items: {
       ...items,
@@ -131,7 +140,7 @@ export function useService(options: TestServiceOptions = {}): { service: TestSer
 }
 
 /** Waits for connections as long as opening them takes too long. Any other failure is the test's own. */
-async function untilConnected(database: Database): Promise<void> {
+export async function untilConnected(database: Pick<Database, 'connect'>): Promise<void> {
   const connect = () =>
     database.connect().then(
       () => true,

@@ -3,8 +3,6 @@ import { defaultServerConditions } from 'vite';
 import { SlowFirst } from './slow-first.js';
 
 interface Project {
-  /** What `@animal-store/definition/…` leads to; default: the package of that name */
-  readonly definition?: URL;
   /** What `#operations-under-test` leads to: the operations of a store that tests of any store call */
   readonly operations: URL;
   readonly name: string;
@@ -16,15 +14,10 @@ interface Project {
 const [, workers = '3'] = /--maxWorkers=(\d+)/.exec(process.argv.join(' ')) ?? [];
 
 /** The settings of the tests that run a store. */
-export function describeProject({ name, definition, operations, include, globalSetup }: Project) {
+export function describeProject({ name, operations, include, globalSetup }: Project) {
   // The packages of this repository are tested from their sources.
   const conditions = ['@animal-store/source', ...defaultServerConditions];
-  const alias = [
-    { find: '#operations-under-test', replacement: fileURLToPath(operations) },
-    ...(definition === undefined
-      ? []
-      : [{ find: /^@animal-store\/definition\/(.*)$/, replacement: `${fileURLToPath(definition)}$1.ts` }]),
-  ];
+  const alias = [{ find: '#operations-under-test', replacement: fileURLToPath(operations) }];
   const resolve = { alias, conditions };
   return {
     resolve: { alias },

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { definition } from '#operations-under-test';
 import { type Database, openDatabase } from '../../src/connections/client.js';
 import { createInsert } from '../../src/tables/inserts.js';
 import { createReads } from '../../src/tables/reads.js';
@@ -63,7 +64,7 @@ let database: Database;
 beforeAll(async () => {
   databaseUrl = await createTestDatabase();
   await execute(databaseUrl, SETUP);
-  database = openDatabase(asService(databaseUrl), () => {});
+  database = openDatabase(asService(databaseUrl), () => {}, definition);
 });
 afterAll(() => database.close());
 
@@ -81,7 +82,7 @@ const SETTINGS = [
 test.each([undefined, ...SETTINGS])(
   'a row is read as it was inserted, one by one and together, with every type and with null (%s)',
   async (setting) => {
-    const own = openDatabase(asService(databaseUrl), () => {});
+    const own = openDatabase(asService(databaseUrl), () => {}, definition);
     if (setting !== undefined)
       for (const { pool } of [own.reads, own.writes])
         pool.on('acquire', (client) => void client.query(`SET ${setting}`).catch(() => {}));
@@ -137,7 +138,7 @@ describe('pages of a filtered list', () => {
   beforeAll(async () => {
     url = await createTestDatabase();
     await execute(url, SETUP);
-    own = openDatabase(asService(url), () => {});
+    own = openDatabase(asService(url), () => {}, definition);
     const insert = createInsert(own, rentals);
     const created: Rental[] = [];
     for (let n = 0; n < 24; n += 1) {
@@ -188,7 +189,7 @@ describe('pages of a filtered list', () => {
   });
 
   test('have only rows before their bound, beside all other members, and none at it', async () => {
-    const other = openDatabase(asService(url), () => {});
+    const other = openDatabase(asService(url), () => {}, definition);
     const bounded = createReads(other, rentals, {
       filters: ['boatId', 'state'],
       before: { member: 'rentedBefore', field: 'rentedAt' },
@@ -217,7 +218,7 @@ describe('pages of a filtered list', () => {
   });
 
   test('have none of the rows that a condition excludes, nor has a read by id', async () => {
-    const other = openDatabase(asService(url), () => {});
+    const other = openDatabase(asService(url), () => {}, definition);
     const reads = createReads(other, rentals, { filters: ['boatId'], where: 'deleted_at IS NULL' });
     const ids = rows.filter(({ id }) => id % 5 !== 0).map(({ id }) => id);
     expect((await reads.list({ limit: 100 })).map(({ id }) => id)).toEqual(ids);
@@ -240,7 +241,7 @@ describe('pages of a filtered list', () => {
        FROM generate_series(1, 20000) AS n`,
     );
     await execute(url, 'ANALYZE rentals');
-    const other = openDatabase(asService(url), () => {});
+    const other = openDatabase(asService(url), () => {}, definition);
     const reads = createReads(other, rentals, { filters: ['boatId', 'state'] });
     await other.reads.pool.query(other.reads.describePlans());
     expect(other.reads.describePlans().match(/EXPLAIN/g)).toHaveLength(7);
@@ -264,7 +265,7 @@ describe('pages of a filtered list', () => {
 });
 
 test('a table that is read in two ways under the same names stops the start', async () => {
-  const other = openDatabase(asService(databaseUrl), () => {});
+  const other = openDatabase(asService(databaseUrl), () => {}, definition);
   createReads(other, rentals);
   createReads(other, rentals);
   expect(() => createReads(other, rentals, { where: 'deleted_at IS NULL' })).toThrow(

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../src/connections/client.js';
+import type { AnyPrisma } from '../../src/definition/definition.js';
 import { createProcedure } from '../../src/operations/builder.js';
 import { text } from '../../src/operations/input.js';
 import type { Resource } from '../../src/operations/resource.js';
@@ -21,7 +22,7 @@ let databaseOfStore: Database;
 /** What a note does in its transaction, besides being stored */
 /** The table whose turn a note takes */
 let turnOf = 'notes';
-let inTransaction: (transaction: Transaction) => Promise<unknown> = async () => {};
+let inTransaction: (transaction: Transaction<AnyPrisma>) => Promise<unknown> = async () => {};
 
 const createNoteStore = (database: Database) => {
   databaseOfStore = database;
@@ -162,7 +163,7 @@ test('what the database refuses is stored neither in part nor with its key', asy
 test.each([
   [
     'a statement that waits for a lock',
-    (transaction: Transaction) => transaction.$executeRaw`SELECT pg_sleep(3)`,
+    (transaction: Transaction<AnyPrisma>) => transaction.$executeRaw`SELECT pg_sleep(3)`,
   ],
   ['a transaction that goes on for too long', () => new Promise((resolve) => setTimeout(resolve, 1_700))],
 ])('%s is a 503, and nothing of it is stored', async (reason, run) => {

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterEach, expect, test, vi } from 'vitest';
-import { create, list, otherList, read, resources } from '#operations-under-test';
+import { create, definition, list, otherList, read, resources } from '#operations-under-test';
 import { type Database, openDatabase } from '../../src/connections/client.js';
 import { createKeyStore } from '../../src/keys/store.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { createRouter } from '../../src/operations/resource.js';
 import { flushRegularly, UsageCounter } from '../../src/usage/counter.js';
 import { createUsageStore, lastDays, type NewUsage, toDay } from '../../src/usage/store.js';
-import { deprecated } from '../store/deprecated.js';
 import { runInProcess } from '../support/command.js';
+import { deprecated } from '../support/deprecated.js';
 import { execute } from '../support/execute.js';
 import { message, oldToolCall, toolCall } from '../support/mcp.js';
 import { type Environment, readJson, run, runKeys, untilListening } from '../support/process.js';
@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 
 function open(url: string): Database {
-  const database = openDatabase(asService(url), () => {});
+  const database = openDatabase(asService(url), () => {}, definition);
   closing.push(() => database.close());
   return database;
 }
@@ -38,7 +38,7 @@ async function prepare() {
   const url = await createTestDatabase();
   const database = open(url);
   const store = createUsageStore(database);
-  const keys = createKeyStore(database, 'ps_test_');
+  const keys = createKeyStore(database, 'ps_test_', definition.scopes);
   const { apiKey } = await keys.create(plain);
   return { url, database, store, keys, id: apiKey.id };
 }
@@ -313,7 +313,7 @@ test('a process ends its flushes only when the one in progress has ended, howeve
 test('an outage of the database loses no counts', async () => {
   const url = new URL(await createTestDatabase());
   const direct = open(url.href);
-  const { apiKey } = await createKeyStore(direct, 'ps_test_').create(plain);
+  const { apiKey } = await createKeyStore(direct, 'ps_test_', definition.scopes).create(plain);
   const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
   closing.push(() => proxy.close());
   url.port = String(proxy.port);
@@ -524,7 +524,7 @@ test('keys usage without an id shows all keys by requests, or those that call de
   const environment = { DATABASE_URL: url, LC_ALL: 'C.UTF-8' };
   const database = open(url);
   const store = createUsageStore(database);
-  const keyStore = createKeyStore(database, 'ps_test_');
+  const keyStore = createKeyStore(database, 'ps_test_', definition.scopes);
   expect(await printUsage(environment)).toContain('No requests from ');
   expect(await printUsage(environment, '--deprecated')).toContain('No requests of deprecated operations');
   const now = Date.now();
@@ -594,7 +594,10 @@ test('keys usage finds who calls deprecated operations among those whose calls w
   const environment = { DATABASE_URL: url };
   const database = open(url);
   const store = createUsageStore(database);
-  const { apiKey } = await createKeyStore(database, 'ps_test_').create({ ...plain, name: 'loop' });
+  const { apiKey } = await createKeyStore(database, 'ps_test_', definition.scopes).create({
+    ...plain,
+    name: 'loop',
+  });
   const now = Date.now();
   const usage = new UsageCounter({ store, operations, now: () => now, warn });
   usage.count(apiKey.id, [list.name]);
@@ -628,7 +631,7 @@ test('keys usage of an unknown key says what to do', async () => {
 test('keys usage shows the days that are asked for, by what was denied, and as CSV', async () => {
   const url = await createTestDatabase();
   const environment = { DATABASE_URL: url };
-  const keyStore = createKeyStore(open(url), 'ps_test_');
+  const keyStore = createKeyStore(open(url), 'ps_test_', definition.scopes);
   const loop = (await keyStore.create({ ...plain, name: 'a "loop", in a shop', owner: 'acme' })).apiKey;
   const busy = (await keyStore.create({ ...plain, name: 'busy' })).apiKey;
   for (const [id, day, operation, requests, denied] of [
@@ -736,7 +739,7 @@ test('keys usage --by owner sums what the keys of each owner called by operation
 test('keys usage --csv starts with the newest day, and each day with the key that has most of what --by says', async () => {
   const url = await createTestDatabase();
   const environment = { DATABASE_URL: url };
-  const keyStore = createKeyStore(open(url), 'ps_test_');
+  const keyStore = createKeyStore(open(url), 'ps_test_', definition.scopes);
   const insert = (id: string, day: string, requests: number, denied: number) =>
     execute(
       url,
@@ -775,7 +778,7 @@ const slowDown = (url: string, seconds: number, condition: string) =>
 
 test('keys usage of an owner does not read what other keys have called, however much that is', async () => {
   const url = await createTestDatabase();
-  const keyStore = createKeyStore(open(url), 'ps_test_');
+  const keyStore = createKeyStore(open(url), 'ps_test_', definition.scopes);
   const own = (await keyStore.create({ ...plain, name: 'own', owner: 'acme' })).apiKey;
   const other = (await keyStore.create({ ...plain, name: 'other' })).apiKey;
   for (const [id, day] of [
@@ -798,7 +801,7 @@ test('keys usage of an owner does not read what other keys have called, however 
 
 test('keys usage of all keys may take longer than a request, so that no number of days is too many', async () => {
   const url = await createTestDatabase();
-  const keyStore = createKeyStore(open(url), 'ps_test_');
+  const keyStore = createKeyStore(open(url), 'ps_test_', definition.scopes);
   const { id } = (await keyStore.create({ ...plain, name: 'busy' })).apiKey;
   const day = (week: number) =>
     new Date(Date.parse('2025-01-01') + week * 7 * DAY_MS).toISOString().slice(0, 10);

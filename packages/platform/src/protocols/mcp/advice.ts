@@ -1,15 +1,14 @@
-import type { ApiError, ErrorCode } from '../../errors/api-error.js';
-import { type ErrorDefinition, errorTable } from '../../errors/error-table.js';
+import type { ApiError } from '../../errors/api-error.js';
 import { isOutageMessage } from '../../errors/outage-messages.js';
 
 /** Replace messages about HTTP by messages in terms that a model knows. */
-const MESSAGES: Partial<Readonly<Record<ErrorCode, string>>> = {
+const MESSAGES: Partial<Readonly<Record<string, string>>> = {
   not_found: 'Nothing has this identifier.',
   idempotency_key_in_use: 'The first call with this idempotencyKey is still running.',
   idempotency_key_reused: 'This idempotencyKey was used with other arguments.',
 };
 /** What a model can do about an error whose message does not say so. */
-const ADVICE: Partial<Readonly<Record<ErrorCode, string>>> = {
+const ADVICE: Partial<Readonly<Record<string, string>>> = {
   invalid_request: 'Correct the arguments and call again.',
   insufficient_scope:
     'Calling again does not help: tell the user that this needs an API key with that scope.',
@@ -28,7 +27,7 @@ const ADVICE_ON_CHANGES: typeof ADVICE = {
 
 /** An error as a tool returns it. */
 export interface ToolError {
-  readonly code: ErrorCode;
+  readonly code: string;
   /** In words that tell a model what to do next */
   readonly message: string;
   readonly status: number;
@@ -42,11 +41,10 @@ export interface ToolError {
  * @param requestId included in the message, because a model sees no headers
  */
 export function toToolError(error: ApiError, changes: boolean, requestId?: string): ToolError {
-  const { code, message, status, fields, scope, headers } = error;
+  const { code, definition, message, status, fields, scope, headers } = error;
   const id = code === 'internal_error' && requestId !== undefined ? `It is ${requestId}.` : undefined;
-  const { advice: ofStore }: ErrorDefinition = errorTable[code];
-  const advice = ofStore ?? ADVICE[code] ?? (changes ? ADVICE_ON_CHANGES[code] : undefined);
-  const { message: standard } = errorTable[code];
+  const advice = definition.advice ?? ADVICE[code] ?? (changes ? ADVICE_ON_CHANGES[code] : undefined);
+  const { message: standard } = definition;
   // The advice says what the message of an outage does, in terms that a model knows.
   const known = message === standard || isOutageMessage(message) ? (MESSAGES[code] ?? standard) : message;
   const sentences = [known, id, advice].filter((sentence) => sentence !== undefined);

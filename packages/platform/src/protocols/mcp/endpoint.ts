@@ -4,6 +4,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { FastifyBaseLogger } from 'fastify';
+import type { Definition } from '../../definition/definition.js';
 import { ApiError } from '../../errors/api-error.js';
 import type { Exchange } from './call-tool.js';
 import { createPlainCalls, isPlainCall } from './plain-calls.js';
@@ -14,6 +15,7 @@ import type { Tool } from './tools.js';
 const ACCEPTED = 'application/json, text/event-stream';
 
 export interface EndpointOptions {
+  readonly definition: Pick<Definition, 'identity' | 'root'>;
   readonly tools: ReadonlyMap<string, Tool>;
   readonly log: FastifyBaseLogger;
 }
@@ -39,12 +41,17 @@ type Endpoint = (exchange: Exchange, body: unknown) => Promise<Answer>;
  * Answers messages with the SDK. Every message but a plain call has a server of its own, as the SDK asks. So has a plain
  * call that the SDK refuses, so that the error is the same.
  */
-export function createEndpoint({ tools, log }: EndpointOptions): Endpoint {
+export function createEndpoint({ definition, tools, log }: EndpointOptions): Endpoint {
   /** By the Request that stands for the message, because the SDK passes that on. */
   const handlings = new WeakMap<Request, Handling>();
   const toServer = (request: Request) => {
     const handling = handlings.get(request) as Handling;
-    return createToolServer({ tools, revisions: SESSION_REVISIONS, findHandling: () => handling });
+    return createToolServer({
+      definition,
+      tools,
+      revisions: SESSION_REVISIONS,
+      findHandling: () => handling,
+    });
   };
   // The handler answers with JSON unless a tool sends something before its result, which none does.
   const { fetch: answerStateless } = createMcpHandler(({ requestInfo }) => toServer(requestInfo as Request), {
@@ -60,7 +67,7 @@ export function createEndpoint({ tools, log }: EndpointOptions): Endpoint {
     await server.close();
     return response;
   };
-  const answerPlainCall = createPlainCalls(tools);
+  const answerPlainCall = createPlainCalls(definition, tools);
   return async (exchange, body) => {
     const refusal = findRefusal(exchange.request, body);
     if (refusal !== undefined)

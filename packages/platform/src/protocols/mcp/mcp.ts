@@ -1,6 +1,7 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { toHandler } from '../../admission/begin.js';
+import type { Definition } from '../../definition/definition.js';
 import { ApiError } from '../../errors/api-error.js';
 import type { RequestTarget } from '../../operations/builder.js';
 import type { Operation } from '../../operations/list-operations.js';
@@ -14,6 +15,7 @@ import { CALL_METHOD, type Message, readHead, toMessage } from './message.js';
 import { createTools } from './tools.js';
 
 export interface McpOptions extends ContextOptions {
+  readonly definition: Pick<Definition, 'identity' | 'root'>;
   readonly router: AnyTRPCRouter;
 }
 
@@ -29,14 +31,14 @@ const OTHER_METHOD: RequestTarget = { ...NO_CALL, error: NOT_ALLOWED };
  * Serves the operations as tools of the Model Context Protocol (https://modelcontextprotocol.io/specification/2026-07-28):
  * each request is one message, and its response the answer as JSON.
  */
-export function registerMcp(app: FastifyInstance, { router, ...options }: McpOptions): void {
+export function registerMcp(app: FastifyInstance, { definition, router, ...options }: McpOptions): void {
   const tools = createTools(options.operations, router);
   const createContext = createContextFactory(options);
   const targets = new Map<unknown, RequestTarget>(
     [...tools.values()].map(({ operation }) => [operation.name, toTarget(operation)]),
   );
   const findTarget = (name: unknown) => targets.get(name) ?? NO_CALL;
-  const answerMessage = createEndpoint({ tools, log: app.log });
+  const answerMessage = createEndpoint({ definition, tools, log: app.log });
   readBodyAs(app, readJson);
   const answer = async (request: FastifyRequest, reply: FastifyReply, body: unknown) => {
     if (request.method !== 'POST') throw NOT_ALLOWED;

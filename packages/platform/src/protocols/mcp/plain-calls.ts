@@ -6,6 +6,7 @@ import {
   type RequestId,
 } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
+import type { Definition } from '../../definition/definition.js';
 import { ApiError } from '../../errors/api-error.js';
 import type { Exchange } from './call-tool.js';
 import { CALL_METHOD, REVISION, REVISION_META, toMessage } from './message.js';
@@ -46,12 +47,15 @@ interface PlainCall extends Handling {
  *
  * @returns a function that resolves with JSON, or with undefined if the SDK refuses the call. No tool has run then.
  */
-export function createPlainCalls(tools: ReadonlyMap<string, Tool>) {
+export function createPlainCalls(
+  definition: Pick<Definition, 'identity' | 'root'>,
+  tools: ReadonlyMap<string, Tool>,
+) {
   // As in the request queue of http-server, a Map would keep requests that have ended: its replaced tables refer to them
   // until they are collected themselves.
   const calls: Record<RequestId, PlainCall> = {};
   const findHandling = (id: RequestId) => calls[id] as PlainCall;
-  const server = createToolServer({ tools, revisions: [REVISION], findHandling });
+  const server = createToolServer({ definition, tools, revisions: [REVISION], findHandling });
   // A server is of this revision only with a transport of this class.
   const transport = new PerRequestHTTPServerTransport({ classification: CLASSIFICATION });
   transport.send = async (message) => {

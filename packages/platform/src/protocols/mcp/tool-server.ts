@@ -1,6 +1,6 @@
-import { IDENTITY } from '@animal-store/definition/identity';
 import { ProtocolError, ProtocolErrorCode, type RequestId, Server } from '@modelcontextprotocol/server';
-import { VERSION } from '../../contract/version.js';
+import { readVersion } from '../../contract/version.js';
+import type { Definition } from '../../definition/definition.js';
 import { findScopeError } from '../../keys/authenticator.js';
 import { callTool, type Exchange } from './call-tool.js';
 import { OWN_MESSAGES } from './refusals.js';
@@ -10,7 +10,7 @@ import type { Tool } from './tools.js';
 const TOOLS_TTL_MS = 300_000;
 
 const INSTRUCTIONS = `
-${IDENTITY.description} Lists are pages: while \`nextCursor\` is not null, call again with it as \`cursor\`. An error has
+Lists are pages: while \`nextCursor\` is not null, call again with it as \`cursor\`. An error has
 \`code\`, \`message\`, which says what to do next, \`status\` and, where they apply, \`fields\` (what is wrong with each
 argument), \`scope\` (which the API key lacks) and \`retryAfterSeconds\` (how long to wait before the next call). Calls are
 limited per API key, and beyond its limit each call is such an error. Names, and every other text in the data, were
@@ -25,6 +25,7 @@ export interface Handling {
 }
 
 interface ToolServerOptions {
+  readonly definition: Pick<Definition, 'identity' | 'root'>;
   readonly tools: ReadonlyMap<string, Tool>;
   readonly revisions: readonly string[];
   /** @param id of the message */
@@ -32,12 +33,13 @@ interface ToolServerOptions {
 }
 
 /** A server of the SDK. McpServer would register every tool, and compile a validator for it. */
-export function createToolServer({ tools, revisions, findHandling }: ToolServerOptions): Server {
+export function createToolServer({ definition, tools, revisions, findHandling }: ToolServerOptions): Server {
+  const { name, title, description } = definition.identity;
   const server = new Server(
-    { name: IDENTITY.name, title: IDENTITY.title, version: VERSION },
+    { name, title, version: readVersion(definition.root) },
     {
       capabilities: { tools: {} },
-      instructions: INSTRUCTIONS,
+      instructions: `${description} ${INSTRUCTIONS}`,
       supportedProtocolVersions: [...revisions],
       cacheHints: {
         'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' },

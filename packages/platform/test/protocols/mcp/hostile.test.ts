@@ -1,8 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { create, list, newItem, newItemSchema, TABLE, TEXT } from '#operations-under-test';
-import type { ErrorCode } from '../../../src/errors/api-error.js';
-import { errorTable } from '../../../src/errors/error-table.js';
+import { errorOf } from '../../support/error-table.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
 import { message, oldToolCall, REVISION, toolCall } from '../../support/mcp.js';
 import {
@@ -251,7 +250,7 @@ test.each(['x', '', 'ü'.repeat(1_000), 0, -1, Number.MAX_SAFE_INTEGER])(
   },
 );
 
-test.each<readonly [string, RequestInit, ErrorCode]>([
+test.each<readonly [string, RequestInit, string]>([
   ['text/plain', post('{}', { 'content-type': 'text/plain' }), 'unsupported_media_type'],
   ['gzip', post('{}', { 'content-encoding': 'gzip' }), 'unsupported_media_type'],
   ['neither body nor media type', { method: 'POST' }, 'unsupported_media_type'],
@@ -270,7 +269,7 @@ test.each<readonly [string, RequestInit, ErrorCode]>([
   ['an unknown key and a bad body', post('{', { authorization: 'Bearer nonsense' }), 'invalid_api_key'],
 ])('%s is refused by admission, with its status and the body of every error', async (_name, init, code) => {
   const { status, body, headers } = await call('/mcp', init);
-  expect(status).toBe(errorTable[code].status);
+  expect(status).toBe(errorOf(code).status);
   expectErrorBody(body, code);
   expect(headers.get('allow')).toBe(code === 'method_not_allowed' ? 'POST' : null);
   if (status === 401) expect(headers.get('www-authenticate')).toBe('Bearer');

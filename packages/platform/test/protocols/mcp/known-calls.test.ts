@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { resources } from '#operations-under-test';
 import { UsageCounter } from '../../../src/usage/counter.js';
 import type { UsageStore } from '../../../src/usage/store.js';
-import { deprecated } from '../../store/deprecated.js';
+import { deprecated } from '../../support/deprecated.js';
 import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { createCaller, startService } from '../../support/test-service.js';
 
@@ -28,8 +28,8 @@ test.each(CALLS)(
     const traced: unknown[] = [];
     const trace = (message: unknown) =>
       void traced.push((message as { report: { operation: string } }).report.operation);
-    channel('tracing:parcel-store.request:asyncEnd').subscribe(trace);
-    onTestFinished(() => void channel('tracing:parcel-store.request:asyncEnd').unsubscribe(trace));
+    channel('tracing:animal-store.request:asyncEnd').subscribe(trace);
+    onTestFinished(() => void channel('tracing:animal-store.request:asyncEnd').unsubscribe(trace));
     const now = () => Date.parse('2026-01-01');
     const usage = new UsageCounter({ store: {} as UsageStore, operations: [name], now, warn: () => {} });
     const count = vi.spyOn(usage, 'count');

@@ -2,7 +2,7 @@ import { Server } from '@modelcontextprotocol/server';
 import { pino } from 'pino';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
-import { list } from '#operations-under-test';
+import { definition, list } from '#operations-under-test';
 import { createProcedure } from '../../../src/operations/builder.js';
 import { INPUT_ERROR, int64 } from '../../../src/operations/input.js';
 import { listOperations } from '../../../src/operations/list-operations.js';
@@ -68,7 +68,7 @@ const bodyOf = (id: string | number, n: number) => ({
 });
 
 test('a thousand calls at once, of callers with the same ids, each get their own result in any order', async () => {
-  const answer = createPlainCalls(createTools(operations, router));
+  const answer = createPlainCalls(definition, createTools(operations, router));
   const IDS = ['x', '', 0, -1, 1, Number.MAX_SAFE_INTEGER];
   const calls = Array.from({ length: 1_000 }, (_, n) => ({ n, caller: `caller ${n}`, id: IDS[n % 6] ?? 0 }));
   const answers = calls.map(({ n, caller, id }) => answer(admit(caller), bodyOf(id, n)));

@@ -1,15 +1,24 @@
-import { SCOPES } from '@animal-store/definition/scopes';
 import { discoverOAuthServerInfo, registerClient } from '@modelcontextprotocol/client';
 import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { create, type Item, list, newItem, otherList, read, resources, TEXT } from '#operations-under-test';
-import { errorTable } from '../../../src/errors/error-table.js';
+import {
+  create,
+  definition,
+  type Item,
+  list,
+  newItem,
+  otherList,
+  read,
+  resources,
+  TEXT,
+} from '#operations-under-test';
 import { createProcedure } from '../../../src/operations/builder.js';
 import { listOperations } from '../../../src/operations/list-operations.js';
 import { createRouter, type Resource } from '../../../src/operations/resource.js';
 import { createTools } from '../../../src/protocols/mcp/tools.js';
+import { errorTable } from '../../support/error-table.js';
 import { connectClient, MODE_NAMES, message, oldToolCall, toolCall, toolCalls } from '../../support/mcp.js';
 import { createCaller, startService, useService } from '../../support/test-service.js';
 
@@ -44,7 +53,7 @@ describe.each(MODE_NAMES)('for a client of %s', (mode) => {
     );
   });
 
-  test.each(SCOPES)('a key with %s sees the tools that it may call', async (scope) => {
+  test.each(definition.scopes)('a key with %s sees the tools that it may call', async (scope) => {
     const { key } = await service.keys.create({ name: 'narrow', scopes: [scope], ...ENTERPRISE });
     const { tools } = await (await connectClient({ ...service, key }, mode)).listTools();
     const allowed = operations.filter((each) => each.scope === scope || each.scope === 'any');

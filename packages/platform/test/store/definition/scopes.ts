@@ -1,3 +1,1 @@
 export const SCOPES = ['parcels:read', 'parcels:write', 'scans:read'] as const;
-
-export type Scope = (typeof SCOPES)[number];

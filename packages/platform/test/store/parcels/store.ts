@@ -1,5 +1,3 @@
-import type { Database } from '@animal-store/platform/connections';
-import { ApiError } from '@animal-store/platform/errors';
 import {
   createChange,
   createInsert,
@@ -7,6 +5,7 @@ import {
   createTransactions,
   table,
 } from '@animal-store/platform/tables';
+import { ApiError, type Database } from '../store.js';
 import type { NewParcel, Parcel, ParcelChange, Scan } from './schema.js';
 
 const parcels = table<Parcel, NewParcel>('parcels', {

@@ -6,7 +6,7 @@
  * `message` and `description` are for people; `advice` follows the message and tells a language model what to do next.
  *
  * For an id that does not exist, use the platform's `not_found`. `npm run docs:update` brings a new code to the document and
- * the client's types; add its row to the table in docs/guides/03-errors.md. Like scopes.ts, this file imports nothing.
+ * the client's types; add its row to the table in docs/guides/03-errors.md.
  */
 export const ERRORS = {
   pet_not_available: {

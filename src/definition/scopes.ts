@@ -4,5 +4,3 @@
  * OpenAPI document, the guide's table and the client's types follow.
  */
 export const SCOPES = ['pets:read', 'pets:write', 'orders:read', 'orders:write'] as const;
-
-export type Scope = (typeof SCOPES)[number];

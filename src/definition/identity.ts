@@ -1,6 +1,5 @@
 /**
  * What distinguishes this store from any other that the platform could serve: its names, and the data it starts with.
- * Like plans.ts, scopes.ts and errors.ts, this file imports nothing.
  */
 export const IDENTITY = {
   /** Lower case with hyphens: the name of the command line and of connections to the database */
@@ -9,6 +8,10 @@ export const IDENTITY = {
   title: 'Animal Store Service',
   /** A sentence: what callers find here */
   description: 'The catalogue and the orders of an animal store.',
+  /** The version of the REST interface, which follows docs/guides/compatibility.md, and not the service's releases */
+  interfaceVersion: '1.0.0',
+  /** The licence under which callers may use the interface */
+  license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
   /** How keys start; `live_` or `test_` follows. Issued keys contain it, so it cannot change. */
   keyPrefix: 'as_',
   /** How the names of metrics start. Dashboards and alerts contain it. */

@@ -1,0 +1,2 @@
+/** What a store may use of this room. */
+export type { Definition, Identity, Limits, StoreError, Window } from './definition.js';

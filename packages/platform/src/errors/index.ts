@@ -1,2 +1,0 @@
-/** What a store may use of this room. */
-export { ApiError } from './api-error.js';

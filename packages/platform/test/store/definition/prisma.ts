@@ -1,1 +1,0 @@
-export * from './generated/client.js';
