@@ -8,9 +8,11 @@ export interface Load {
   readonly keys: number;
 }
 
-export function describeLoad({ connections, keys }: Load): string {
+/** @param networkMs the round trip to PostgreSQL and to Redis; 0 without a network */
+export function describeLoad({ connections, keys }: Load, networkMs = 0): string {
   const count = (n: number, noun: string) => `${n.toLocaleString('en')} ${noun}${n === 1 ? '' : 's'}`;
-  return `${count(connections, 'connection')}, ${count(keys, 'key')}`;
+  const network = networkMs > 0 ? `, ${networkMs} ms to PostgreSQL and to Redis` : '';
+  return `${count(connections, 'connection')}, ${count(keys, 'key')}${network}`;
 }
 
 const firstAndLast = (n: number, count: number) => [`"id":${n + 1},`, `"id":${n + count},`];

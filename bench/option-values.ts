@@ -16,6 +16,11 @@ export function readNumbers(option: string, text: string): readonly number[] {
   return text.split(',').map((part) => readNumber(option, part));
 }
 
+/** Comma-separated numbers, of which any may be 0. @throws Error when one is neither that nor positive */
+export function readNumbersFromZero(option: string, text: string): readonly number[] {
+  return text.split(',').map((part) => (part === '0' ? 0 : readNumber(option, part)));
+}
+
 /** @throws Error when it is not a positive number */
 export function readNumber(option: string, text: string): number {
   const value = Number(text);

@@ -15,7 +15,7 @@ export interface Report extends Measurement {
 /** Prints, for each load, how the servers compare, and all figures. */
 export function printReport(report: Report): void {
   for (const load of report.run.loads) {
-    process.stdout.write(`${describeLoad(load)}\n\n`);
+    process.stdout.write(`${describeLoad(load, report.run.networkMs)}\n\n`);
     if (report.names.includes('baseline')) printTable(compareWithBaseline(report, load));
     printTable(listFigures(report, load));
     for (const name of COMPARED_NAMES) {

@@ -10,24 +10,32 @@ import { canPin } from './server-process.js';
 import { toMarkdown } from './table.js';
 
 /** Writes a measurement to bench/RESULTS.md, with a description of the machine. */
-export async function writeResults(report: Report, backend: Backend): Promise<void> {
-  const { loads } = report.run;
+export async function writeResults(reports: readonly Report[], backend: Backend): Promise<void> {
   const sections = [
     '# Requests beside a hand-written baseline',
     'Written by `npm run bench -- --write`: run it again instead of editing this file.',
     '## At a glance',
     GLANCE,
-    ...loads.flatMap((load) => [`### ${describeLoad(load)}`, toMarkdown(compareWithBaseline(report, load))]),
+    ...reports.flatMap(compareAtLoads),
     '## Memory',
-    toMarkdown(listMemory(report)),
+    ...reports.slice(0, 1).map((report) => toMarkdown(listMemory(report))),
     '## The machine',
     describeMachine(backend),
     '## How it was run',
-    describeRun(report.run, backend),
+    ...reports.slice(0, 1).map(({ run }) => describeRun(run, backend)),
     '## How to read it',
     EXPLANATION,
   ];
   await writeFile(new URL('RESULTS.md', import.meta.url), `${sections.join('\n\n')}\n`);
+}
+
+/** A table for each load, under a heading. */
+function compareAtLoads(report: Report): string[] {
+  const { loads, networkMs } = report.run;
+  return loads.flatMap((load) => [
+    `### ${describeLoad(load, networkMs)}`,
+    toMarkdown(compareWithBaseline(report, load)),
+  ]);
 }
 
 function describeMachine({ versions }: Backend): string {
@@ -68,6 +76,9 @@ const EXPLANATION = [
   '- [README.md](README.md) says what the servers are. The service runs as `npm start` runs it, with its log at info, ' +
     'on an external PostgreSQL and Redis; the others have neither a log nor metrics.',
   '- The baseline and Hono look up a key in the database and trust it for a second; the service asks which have changed.',
+  '- With a network, a relay holds back each answer of PostgreSQL and of Redis for so many milliseconds, as when these are ' +
+    'other machines. The baseline and Hono wait for Redis, and then for PostgreSQL, as anybody would write it. A query of ' +
+    'the service begins while its limit is decided, so it waits once.',
   '- Only the service makes the ids of new rows visible in their order, which takes a lock that the others do without.',
   '- Only the service has tRPC and idempotency keys. Its cases are compared with the REST response of the baseline to ' +
     'the same query, a batch of ten gets with a single get, and a keyed create with a create.',

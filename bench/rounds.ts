@@ -23,6 +23,8 @@ export interface RunOptions {
   readonly loads: readonly Load[];
   /** The numbers of connections at which tRPC cases are measured */
   readonly rpcConnections: readonly number[];
+  /** The round trip to PostgreSQL and to Redis; 0 without a network */
+  readonly networkMs: number;
 }
 
 export interface Measurement {
