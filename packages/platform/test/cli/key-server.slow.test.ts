@@ -32,6 +32,7 @@ test('of a thousand deliveries at once each makes a key; what is a 503, because 
 
 test('after kill -9 in the middle of creates, deliveries that come again leave one key each, which can be rotated', async () => {
   const first = await startKeyServer({ DATABASE_URL: databaseUrl });
+  onTestFinished(async () => void (await first.stop()));
   const owners = Array.from({ length: 40 }, (_, n) => `killed ${n}`);
   const deliver = ({ keys }: KeyServer, owner: string) =>
     keys('create', { name: 'default', plan: 'free', owner, once: true });

@@ -366,6 +366,7 @@ test('with the embedded PostgreSQL it is the same', async () => {
   const dataDir = await createTemporaryFolder();
   onTestFinished(() => rm(dataDir, { recursive: true }));
   const own = await startKeyServer({ DATA_DIR: dataDir });
+  onTestFinished(async () => void (await own.stop()));
   expect((await own.keys('create', { ...pro, owner: 'x', once: true })).body.isNew).toBe(true);
   expect((await own.keys('create', { ...pro, owner: 'x', once: true })).body.isNew).toBe(false);
   expect(await own.stop()).toBe(0);

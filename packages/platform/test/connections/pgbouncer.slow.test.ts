@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { create, list, OTHER_TABLE, otherList, read, TABLE } from '#operations-under-test';
 import { openConnections } from '../../src/connections/connections.js';
 import { startKeyServer } from '../support/key-server.js';
@@ -161,6 +161,7 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
 
   test('keys serve works: deliveries at once make one key, and the record names it', async () => {
     const own = await startKeyServer({ DATABASE_URL: databaseUrl });
+    onTestFinished(async () => void (await own.stop()));
     const delivery = { owner: 'pooled', name: 'x', plan: 'pro', once: true };
     const answers = await Promise.all(Array.from({ length: 20 }, () => own.keys('create', delivery)));
     const [issued, ...more] = answers.filter(({ body }) => body.isNew);

@@ -27,7 +27,10 @@ export async function startKeyServer(environment: Environment): Promise<KeyServe
   const port = await freePort();
   const variables = { KEYS_TOKEN: TOKEN, LOG_LEVEL: 'debug', ...environment };
   const program = run('cli', ['keys', 'serve', '--port', String(port)], variables);
-  await program.until(/keys are managed at/);
+  await program.until(/keys are managed at/).catch((error: unknown) => {
+    program.child.kill();
+    throw error;
+  });
   const url = `http://127.0.0.1:${port}`;
   return {
     url,
