@@ -18,13 +18,17 @@ const NOT_BLANK_PATTERN = '^[\\s\\S]*(?:[^\\s\\u0085]|\\ufeff)[\\s\\S]*$';
 /** The message for input that is not an object at all. */
 export const INPUT_ERROR = 'The input must be a JSON object';
 
+/*
+ * Every check here aborts, so that a rule across members, a `.refine()` of their object, does not run on one that is refused.
+ */
+
 /** A strict JSON integer within bounds: a string, boolean, null or fraction is not one. */
 export function integer(min: number, max: number) {
   const error = fieldError(`must be an integer from ${min} to ${max}`);
   return z
     .int({ error })
-    .min(min, { error })
-    .max(max, { error })
+    .min(min, { abort: true, error })
+    .max(max, { abort: true, error })
     .meta({ override: integerSchema(min, max) });
 }
 
@@ -58,7 +62,10 @@ export function text(min: number, max: number) {
       error: 'must not contain half of a surrogate pair',
     })
     .refine((value) => !value.includes('\0'), { abort: true, error: 'must not contain a NUL character' })
-    .refine((value) => min === 0 || !BLANK.test(value), { error: 'must not be white space only' })
+    .refine((value) => min === 0 || !BLANK.test(value), {
+      abort: true,
+      error: 'must not be white space only',
+    })
     .meta({ override: { minLength: min, maxLength: max, ...(min > 0 && { pattern: NOT_BLANK_PATTERN }) } });
 }
 
@@ -74,17 +81,20 @@ function hasLength(value: string, min: number, max: number): boolean {
 /** A moment as text, such as 2026-01-31T09:30:00.000Z; for a column of the type timestamptz. */
 export function instant(description: string) {
   return z.iso
-    .datetime({ error: fieldError('must be a time in UTC, such as 2026-01-31T09:30:00Z') })
-    .refine(isInCalendar, { error: YEAR_ERROR })
-    .refine((value) => !TOO_PRECISE.test(value), { error: 'must have at most nine digits of a second' })
+    .datetime({ abort: true, error: fieldError('must be a time in UTC, such as 2026-01-31T09:30:00Z') })
+    .refine(isInCalendar, { abort: true, error: YEAR_ERROR })
+    .refine((value) => !TOO_PRECISE.test(value), {
+      abort: true,
+      error: 'must have at most nine digits of a second',
+    })
     .meta({ description: `${description} (RFC 3339, UTC)`, override: withoutPattern });
 }
 
 /** A day as text, such as 2026-01-31; for a column of the type date. */
 export function date(description: string) {
   return z.iso
-    .date({ error: fieldError('must be a date, such as 2026-01-31') })
-    .refine(isInCalendar, { error: YEAR_ERROR })
+    .date({ abort: true, error: fieldError('must be a date, such as 2026-01-31') })
+    .refine(isInCalendar, { abort: true, error: YEAR_ERROR })
     .meta({ description: `${description} (RFC 3339, full-date)`, override: withoutPattern });
 }
 
@@ -112,6 +122,7 @@ export function decimal(precision: number, scale: number, description: string) {
   return z
     .string({ error: fieldError('must be a string with a decimal number') })
     .regex(new RegExp(`^-?${whole}${fraction}$`), {
+      abort: true,
       error: `must be a decimal number of at most ${range}`,
     })
     .meta({ description: `${description} (a decimal number of at most ${range})` });

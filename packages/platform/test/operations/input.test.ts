@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { list } from '#operations-under-test';
-import { date, decimal, instant, text } from '../../src/operations/input.js';
+import { date, decimal, instant, integer, text } from '../../src/operations/input.js';
 import { toolCall } from '../support/mcp.js';
 import { createCaller, startService } from '../support/test-service.js';
 
@@ -113,5 +113,20 @@ test('an operation without an input refuses what is no object, as those with one
     }
     expect((await call(`/trpc/${name}?input={}`)).status).toBe(200);
     expect((await call(`/trpc/${name}`)).status).toBe(200);
+  }
+});
+
+test.each([
+  ['integer', integer(1, 9), [10, -1, 1.5, '1']],
+  ['text', text(1, 3), ['', 'abcd', ' ', '\0', '\ud800', 1]],
+  ['instant', instant('When'), ['0000-01-01T00:00:00Z', 'now', 1]],
+  ['date', date('The day'), ['0000-01-01', 'today', 1]],
+  ['decimal', decimal(4, 2, 'The price'), ['1.234', 'x', 1]],
+] as const)('%s: a rule across members does not judge one that is refused', (_kind, member, refused) => {
+  const rule = { error: 'the first must not be the second' };
+  const schema = z.object({ first: member, second: member }).refine(() => false, rule);
+  for (const first of refused) {
+    const { error } = schema.safeParse({ first, second: first });
+    expect([first, error?.issues.map(({ path }) => path[0])]).toEqual([first, ['first', 'second']]);
   }
 });
