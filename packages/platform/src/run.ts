@@ -162,7 +162,7 @@ async function seedDevelopment(store: Store, config: Config, { database }: Datab
   );
   const keyPage = hasOwnPage(root) ? ', what a key has left at {url}/docs/key' : '';
   return (
-    `\nThe ${identity.title} is ready at {url}, its reference page at {url}/docs${keyPage}.\n` +
+    `\n${identity.title}: ready at {url}, its reference page at {url}/docs${keyPage}.\n` +
     'Try it with the development key:\n\n' +
     `  curl -H 'Authorization: Bearer ${key}' '{url}${REST_PREFIX}${identity.mainPath}?limit=5'\n\n${isFirstStart ? describeNextSteps(store) : ''}`
   );

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
+import { METHODS_WITH_BODY } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
-import { METHODS_WITH_BODY } from '../operations/builder.js';
 
 /** A name, an IPv4 address or an IPv6 address in brackets, and a port (RFC 9110, section 7.2; RFC 3986, section 3.2). */
 const HOST = /^(?:\[([\da-f:.]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i;

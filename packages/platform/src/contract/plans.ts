@@ -48,7 +48,10 @@ export function formatLimits({ windows }: Plans, limits: Limits): string {
   return set.map(({ name, field }) => `${limits[field]} per ${name}`).join(', ');
 }
 
-/** The windows for people: `a minute and one of a day`. */
+const LIST = new Intl.ListFormat('en', { type: 'conjunction' });
+
+/** The windows for people: `a minute and one of a day`, or `a second, one of a minute, and one of a day`. */
 export function formatWindows({ windows }: Plans): string {
-  return windows.map(({ name }) => (/^hour/.test(name) ? `an ${name}` : `a ${name}`)).join(' and one of ');
+  const [first, ...more] = windows.map(({ name }) => (/^hour/.test(name) ? `an ${name}` : `a ${name}`));
+  return LIST.format([first ?? '', ...more.map((each) => `one of ${each}`)]);
 }

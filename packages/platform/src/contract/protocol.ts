@@ -23,3 +23,6 @@ export const NEXT_CURSOR_FIELD = 'X-Next-Cursor';
 
 /** The most items that one page of a list may contain. */
 export const MAX_PAGE_SIZE = 100;
+
+/** The methods whose requests have a body, which must be JSON. */
+export const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);

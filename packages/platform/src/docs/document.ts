@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AnyTRPCRouter } from '@trpc/server';
 import { generateOpenApiDocument } from 'trpc-to-openapi';
 import { MIN_NOTICE_MONTHS } from '../contract/deprecation.js';
-import { formatWindows, toPlanTable } from '../contract/plans.js';
+import { formatWindows, type LimitsPer, toPlanTable } from '../contract/plans.js';
 import { MCP_PREFIX, REST_PREFIX } from '../contract/protocol.js';
 import type { Definition } from '../definition/definition.js';
 import { createErrorTable } from '../errors/error-table.js';
@@ -29,6 +29,8 @@ export interface DocumentOptions {
   readonly stagingUrl: string | undefined;
   /** The address for questions. Default: the reference page */
   readonly contactUrl?: string | undefined;
+  /** Default: key */
+  readonly limitsPer?: LimitsPer | undefined;
 }
 
 /** The members of trpc-to-openapi's document that are read here. */
@@ -47,11 +49,17 @@ codes and headers, so clients must tolerate those they do not know. A stable ope
 change in any release. The version of this document is that of the interface; the service's releases have their own.
 `.trim();
 
-const describe = (definition: Definition) =>
+/** Whose requests are counted together. With `owner`, keys without one count alone. */
+const COUNTED = {
+  key: 'Requests are counted per key',
+  owner: 'Requests of all keys of an owner are counted together',
+} as const satisfies Record<LimitsPer, string>;
+
+const describe = (definition: Definition, limitsPer: LimitsPer) =>
   `
 ${definition.identity.description}
 
-Every operation needs an API key, sent as \`Authorization: Bearer <API_KEY>\`. Requests are counted per key, in a window
+Every operation needs an API key, sent as \`Authorization: Bearer <API_KEY>\`. ${COUNTED[limitsPer]}, in a window
 of ${formatWindows(definition)}; every response reports what is left of the tighter one. Every error has the same three
 members; programs should rely on its \`code\`, not on its \`message\`.
 
@@ -73,22 +81,12 @@ ${COMPATIBILITY}
  * through trpc-to-openapi, which cannot know statuses, headers, errors, examples, stability and deprecation. These are
  * added here.
  */
-export function buildDocument({
-  definition,
-  resources,
-  publicUrl,
-  stagingUrl,
-  contactUrl,
-}: DocumentOptions): object {
+export function buildDocument(options: DocumentOptions): object {
+  const { definition, resources, publicUrl, stagingUrl } = options;
   const router = createRouter(resources);
   const headers = createHeaders(definition);
   const errors = createErrorResponses(createErrorTable(definition), headers);
-  const {
-    openapi,
-    info,
-    paths: generatedPaths,
-    components,
-  } = generate(definition, router, publicUrl, contactUrl);
+  const { openapi, info, paths: generatedPaths, components } = generate(router, options);
   const operations = new Map(listOperations(router).map((operation) => [operation.name, operation]));
   const find = ({ operationId }: GeneratedOperation) => operations.get(operationId) as Operation;
   const generated = Object.values(generatedPaths).flatMap((item) => Object.values(item));
@@ -124,16 +122,14 @@ export function buildDocument({
 }
 
 function generate(
-  definition: Definition,
   router: AnyTRPCRouter,
-  publicUrl: string,
-  contactUrl: string | undefined,
+  { definition, publicUrl, contactUrl, limitsPer = 'key' }: DocumentOptions,
 ): Generated {
   const { title, interfaceVersion, license } = definition.identity;
   const document: unknown = generateOpenApiDocument(router, {
     title,
     version: interfaceVersion,
-    description: describe(definition),
+    description: describe(definition, limitsPer),
     contact: { name: title, url: contactUrl ?? `${publicUrl}/docs` },
     ...(license && { license }),
     baseUrl: publicUrl + REST_PREFIX,

@@ -1,6 +1,6 @@
 import { IDEMPOTENCY_TTL_HOURS } from '../contract/bounds.js';
+import { METHODS_WITH_BODY } from '../contract/protocol.js';
 import type { OperationFeatures } from '../errors/error-table.js';
-import { METHODS_WITH_BODY } from '../operations/builder.js';
 import { IDEMPOTENCY_KEY_FORM } from '../operations/idempotency-key.js';
 import { isPage, type Operation } from '../operations/list-operations.js';
 import { type ErrorResponses, responseName } from './error-responses.js';

@@ -88,9 +88,6 @@ export interface RequestTarget {
   readonly error?: ApiError | undefined;
 }
 
-/** The methods whose requests have a body, which must be JSON. */
-export const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
-
 /** What a tool says beyond its operation. The hints are those of the Model Context Protocol. */
 interface ToolMeta {
   /** For models, which see neither headers nor addresses. Default: the operation's, without "Experimental: …" */

@@ -1,6 +1,7 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import { z } from 'zod';
-import { METHODS_WITH_BODY, type OperationMeta } from './builder.js';
+import { METHODS_WITH_BODY } from '../contract/protocol.js';
+import type { OperationMeta } from './builder.js';
 import { hasMiddleware, type OperationDefinition } from './definition.js';
 
 /** One operation as the protocols serve it, read once from its procedure. */

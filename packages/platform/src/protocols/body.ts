@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { METHODS_WITH_BODY } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
-import { METHODS_WITH_BODY } from '../operations/builder.js';
 import { hashRepeated } from './idempotency-header.js';
 
 declare module 'fastify' {

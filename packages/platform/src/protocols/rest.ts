@@ -1,9 +1,9 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Begin, toHandler } from '../admission/begin.js';
-import { REST_PREFIX } from '../contract/protocol.js';
+import { METHODS_WITH_BODY, REST_PREFIX } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
-import { METHODS_WITH_BODY, type RequestTarget } from '../operations/builder.js';
+import type { RequestTarget } from '../operations/builder.js';
 import { isInputError, toApiError } from '../operations/error-mapping.js';
 import type { Operation, OperationParameter } from '../operations/list-operations.js';
 import { type ContextOptions, createContextFactory } from './context.js';

@@ -15,7 +15,7 @@ import {
   read,
   resources,
 } from '#operations-under-test';
-import { METHODS_WITH_BODY } from '../../src/operations/builder.js';
+import { METHODS_WITH_BODY } from '../../src/contract/protocol.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { breakTable } from '../support/broken-table.js';
 import {

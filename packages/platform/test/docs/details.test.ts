@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { create, definition, resources } from '#operations-under-test';
+import { formatWindows } from '../../src/contract/plans.js';
 import { MAX_PAGE_SIZE } from '../../src/contract/protocol.js';
+import type { Window } from '../../src/definition/definition.js';
 import { buildDocument } from '../../src/docs/document.js';
 import { createErrorResponses } from '../../src/docs/error-responses.js';
 import { createHeaders } from '../../src/docs/response-headers.js';
@@ -14,6 +16,28 @@ import { createChecker, type ListedOperation } from '../support/openapi-checker.
 
 const { document, operations, findResponse } = createChecker(resources);
 const { listErrorStatuses } = createErrorResponses(createErrorTable(definition), createHeaders(definition));
+
+test('the document says whose requests are counted together, as LIMITS_PER has it', () => {
+  const describe = (limitsPer?: 'key' | 'owner') => {
+    const options = { definition, resources, publicUrl: 'http://x', stagingUrl: undefined, limitsPer };
+    return (buildDocument(options) as { info: { description: string } }).info.description;
+  };
+  for (const limitsPer of [undefined, 'key'] as const)
+    expect(describe(limitsPer)).toContain('Requests are counted per key, in a window\nof a minute');
+  expect(describe('owner')).toContain(
+    'Requests of all keys of an owner are counted together, in a window\nof',
+  );
+});
+
+test.each([
+  [['minute', 'day'], 'a minute and one of a day'],
+  [['day'], 'a day'],
+  [['second', 'hour', 'day'], 'a second, one of an hour, and one of a day'],
+])('windows of %j are a sentence', (names, text) => {
+  const [first, ...more] = names.map((name) => ({ name, field: name, lengthMs: 1 }));
+  const windows = [first as Window, ...more] as const;
+  expect(formatWindows({ ...definition, windows })).toBe(text);
+});
 
 test("it has the version of the store's interface, and a licence if the store names one", () => {
   const license = { name: 'CC0-1.0', url: 'https://creativecommons.org/publicdomain/zero/1.0/' };
