@@ -23,6 +23,7 @@ import { createLogger, type ProcessLog } from './process/logger.js';
 import { DRAIN_TIMEOUT_MS, FORCE_EXIT_MS, waitForShutdown } from './process/shutdown.js';
 import { describeUnsharedLimits } from './process/unshared-limits.js';
 import { createService, type Service } from './service.js';
+import { checkTurns } from './tables/turns.js';
 
 /** How long the last lines of the log may take, and how long if the end is forced */
 const LAST_LINES_MS = 2_000;
@@ -92,6 +93,11 @@ async function openAndServe(
       log: output.log,
       resources,
       counters,
+    });
+    // Which tables need one is known by now.
+    await checkTurns(database).catch(async (error: unknown) => {
+      await service.close();
+      throw error;
     });
     await serve(service, config, output, shutdown, (url) => {
       output.print(banner.replaceAll('{url}', url));

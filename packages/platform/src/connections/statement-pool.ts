@@ -32,6 +32,8 @@ export interface CheckedStatement extends Statement {
   readonly emptyValues: readonly unknown[];
   /** Whether readiness only plans the statement, because it writes or is one of many */
   readonly isOnlyPlanned?: boolean;
+  /** Whether it takes the turn of its table to insert rows */
+  readonly takesTurn?: boolean;
 }
 
 export type StatementPool = Readonly<ReturnType<typeof createStatementPool>>;
@@ -107,6 +109,10 @@ export function createStatementPool(
         checked.set(name, statement);
       }
     },
+    /** The tables into which registered statements insert in turn. */
+    listTurns: () => [
+      ...new Set([...checked.values()].flatMap(({ table, takesTurn }) => (takesTurn && table) || [])),
+    ],
     /** Tries registered statements, on all connections at once, because each round trip takes long while the event loop lags. */
     check: () =>
       Promise.all(

@@ -3,7 +3,7 @@ import { type IdempotencyKey, insertKeySql, KEY_COLUMNS, keySql } from './idempo
 import { type InsertColumn, type TableSql, typeSql } from './table.js';
 
 /** The table of turns. Its migration says what a row is for. */
-const TURNS_TABLE = 'insert_turns';
+export const TURNS_TABLE = 'insert_turns';
 
 /**
  * Holds the turn of a table that is listed by id until the transaction is visible. Ids that are drawn afterwards become

@@ -38,7 +38,7 @@ export function createInsert<Row, NewRow>(
 
 function createRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
   const statement = { table: table.name, name: `${table.name}-create`, text: rowsSql(table, inSchema) };
-  writes.register({ ...statement, emptyValues: ['[]'], isOnlyPlanned: true });
+  writes.register({ ...statement, emptyValues: ['[]'], isOnlyPlanned: true, takesTurn: true });
   const insertAll = async (batch: readonly NewRow[]) => {
     const rows = await writes.query<{ id: string; output: Row }>(statement, [table.toJson(batch)]);
     return rows.sort((a, b) => Number(a.id) - Number(b.id)).map(({ output }) => output);
@@ -49,7 +49,7 @@ function createRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table
 function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
   const text = keyedRowsSql(table, inSchema);
   const statement = { table: table.name, name: `${table.name}-create-keyed`, text };
-  writes.register({ ...statement, emptyValues: ['[]'], isOnlyPlanned: true });
+  writes.register({ ...statement, emptyValues: ['[]'], isOnlyPlanned: true, takesTurn: true });
   const insertAll = async (batch: readonly KeyedRow<NewRow>[]): Promise<CreateAttempt<Row>[]> => {
     const given = table.toJson(batch.map(({ row, key }) => ({ ...row, ...toKeyMembers(key) })));
     try {

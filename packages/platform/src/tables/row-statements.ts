@@ -58,7 +58,7 @@ export function createRowStatement<Call extends object, Result extends object, O
   const given = givenSql(columns, inSchema);
   const shared = { table: turns, name, text: text({ given, lock: 'FOR UPDATE SKIP LOCKED' }) };
   const waiting = { name: `${name}-waiting`, text: text({ given, lock: 'FOR UPDATE' }) };
-  writes.register({ ...shared, emptyValues: ['[]'], isOnlyPlanned: true });
+  writes.register({ ...shared, emptyValues: ['[]'], isOnlyPlanned: true, takesTurn: turns !== CHANGES });
   const runTogether = async (calls: readonly Call[]) =>
     (await writes.query<Result>(shared, [JSON.stringify(calls)])).map(toOutcome);
   const run = isolateRejections(table, toRow ? runDistinct(runTogether, toRow) : runTogether);
