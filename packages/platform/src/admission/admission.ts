@@ -138,10 +138,12 @@ async function findAdmissionError(
   if ('apiKey' in found) {
     admission.apiKey = found.apiKey;
     announceExpiry(found.apiKey, reply, options.now());
-    if (routeError === undefined) beginQuery(found.apiKey, request, reply, options);
   }
   const limited = { cost, freeForKey, countsTowardsBan: routeError === undefined };
-  const { result, error: denial } = await charge(limited, request, options);
+  const decision = charge(limited, request, options);
+  // After the command to Redis, so that this does not wait for what a query takes to begin.
+  if ('apiKey' in found && routeError === undefined) beginQuery(found.apiKey, request, reply, options);
+  const { result, error: denial } = await decision;
   reply.headers(limitHeaders(result));
   if (routeError !== undefined) return routeError;
   countUsage(request, options, denial === undefined ? 'requests' : 'denied');
