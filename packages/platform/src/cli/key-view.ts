@@ -1,7 +1,6 @@
 import { formatLimits, limitsOf } from '../contract/plans.js';
 import type { Definition } from '../definition/definition.js';
-import type { ApiKey, ListedKey } from '../keys/api-key.js';
-import type { KeyState } from '../keys/statements.js';
+import { type ApiKey, type KeyState, type ListedKey, stateOf } from '../keys/api-key.js';
 import { formatTable, OWNER_CHARACTERS, shorten, shortenId } from './tables.js';
 
 /** What a command prints: with --json, for people, and with --quiet */
@@ -26,7 +25,7 @@ interface Issued {
 
 /** A key with its state at `now`, in Unix milliseconds, and the limits in effect, for --json. */
 export function toKeyJson(definition: Definition, apiKey: ApiKey, now: number) {
-  return { ...apiKey, state: stateOf(apiKey, now)[0], limits: limitsOf(definition, apiKey) };
+  return { ...apiKey, state: stateOf(apiKey, now), limits: limitsOf(definition, apiKey) };
 }
 
 /** `json` and `fields` follow the key's own. */
@@ -95,7 +94,7 @@ export function toKeyRow({ identity, scopes }: Definition, apiKey: ListedKey, no
       : `${apiKey.scopes.length} of ${scopes.length}`,
     apiKey.lastUsedOn ?? '-',
     formatMinute(apiKey.expiresAt).slice(0, 10),
-    stateOf(apiKey, now)[0],
+    stateOf(apiKey, now),
   ];
 }
 
@@ -123,25 +122,22 @@ export function formatKey(
     ['Scopes', apiKey.scopes.join(', ')],
     ['Created', formatMinute(apiKey.createdAt)],
     ['Expires', formatMinute(apiKey.expiresAt)],
-    ['State', stateOf(apiKey, now)[1]],
+    ['State', describeState(apiKey, now)],
     ...more,
   ]);
 }
 
-/** The state of a key, which `keys/statements.ts` has in SQL, and its description with a time. */
-function stateOf(apiKey: ApiKey, now: number): readonly [name: KeyState, description: string] {
-  const { revokedAt, expiresAt, bannedUntil, previousExpiresAt } = apiKey;
-  if (revokedAt !== null) return ['revoked', `revoked since ${formatMinute(revokedAt)}`];
-  if (expiresAt !== null && !isAfter(expiresAt, now)) return ['expired', 'expired'];
-  if (isAfter(bannedUntil, now)) return ['banned', `banned until ${formatMinute(bannedUntil)}`];
-  const oldKey = isAfter(previousExpiresAt, now)
-    ? `, the old key too until ${formatMinute(previousExpiresAt)}`
-    : '';
-  return ['active', `active${oldKey}`];
-}
-
-function isAfter(date: Date | null, now: number): boolean {
-  return date !== null && date.getTime() > now;
+/** The state of a key in words, with a time. */
+function describeState(apiKey: ApiKey, now: number): string {
+  const { revokedAt, bannedUntil, previousExpiresAt } = apiKey;
+  const hasOldKey = previousExpiresAt !== null && previousExpiresAt.getTime() > now;
+  const descriptions: Readonly<Record<KeyState, string>> = {
+    revoked: `revoked since ${formatMinute(revokedAt)}`,
+    expired: 'expired',
+    banned: `banned until ${formatMinute(bannedUntil)}`,
+    active: hasOldKey ? `active, the old key too until ${formatMinute(previousExpiresAt)}` : 'active',
+  };
+  return descriptions[stateOf(apiKey, now)];
 }
 
 /** In UTC, without seconds */

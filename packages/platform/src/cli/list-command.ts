@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { Definition } from '../definition/definition.js';
 import type { ListedKey } from '../keys/api-key.js';
-import { KEY_STATES, type KeyFilter } from '../keys/statements.js';
+import { KEY_STATES } from '../keys/api-key.js';
+import type { KeyFilter } from '../keys/statements.js';
 import type { KeyStore } from '../keys/store.js';
 import { escapeControls } from '../process/terminal-text.js';
 import * as parse from './arguments.js';

@@ -34,7 +34,22 @@ export interface ListedKey extends ApiKey {
   readonly lastUsedOn: string | null;
 }
 
-/** Whether a key is neither revoked nor expired at a moment, in Unix milliseconds. */
-export function isActive({ revokedAt, expiresAt }: ApiKey, now: number): boolean {
-  return revokedAt === null && (expiresAt === null || expiresAt.getTime() > now);
+/** The states of keys, of which only `active` is served. */
+export const KEY_STATES = ['active', 'banned', 'expired', 'revoked'] as const;
+export type KeyState = (typeof KEY_STATES)[number];
+
+/** The state of a key at a moment, in Unix milliseconds. `stateSql` in statements.ts decides the same. */
+export function stateOf(apiKey: ApiKey, now: number): KeyState {
+  const { bannedUntil } = apiKey;
+  return findEnd(apiKey, now) ?? (bannedUntil !== null && bannedUntil.getTime() > now ? 'banned' : 'active');
+}
+
+/** Whether a key is neither revoked nor expired at a moment. It may be banned. */
+export function isActive(apiKey: ApiKey, now: number): boolean {
+  return findEnd(apiKey, now) === undefined;
+}
+
+function findEnd({ revokedAt, expiresAt }: ApiKey, now: number): 'revoked' | 'expired' | undefined {
+  if (revokedAt !== null) return 'revoked';
+  return expiresAt !== null && expiresAt.getTime() <= now ? 'expired' : undefined;
 }

@@ -1,5 +1,5 @@
 import type { InSchema } from '../connections/schema-name.js';
-import type { ApiKey } from './api-key.js';
+import type { ApiKey, KeyState } from './api-key.js';
 
 /*
  * The SQL of keys, and what it returns.
@@ -36,10 +36,6 @@ export interface HashedRow extends KeyRow {
 export interface ListedRow extends KeyRow {
   readonly lastUsedOn: string | null;
 }
-
-/** The states of keys, of which only `active` is served. */
-export const KEY_STATES = ['active', 'banned', 'expired', 'revoked'] as const;
-export type KeyState = (typeof KEY_STATES)[number];
 
 /** The conditions that listed keys meet. */
 export interface KeyFilter {
@@ -87,7 +83,7 @@ const COLUMNS = `
   ${momentSql('previous_expires_at')} AS "previousExpiresAt", ${momentSql('revoked_at')} AS "revokedAt",
   ${momentSql('banned_until')} AS "bannedUntil", ban_seconds AS "banSeconds"`;
 
-/** One of KEY_STATES */
+/** One of KEY_STATES, as stateOf decides */
 const stateSql = (at: string) => `
   CASE
     WHEN revoked_at IS NOT NULL THEN 'revoked'

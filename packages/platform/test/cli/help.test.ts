@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { definition, list } from '#operations-under-test';
 import { createKeyCommands } from '../../src/cli/key-commands.js';
-import { KEY_STATES } from '../../src/keys/statements.js';
+import { KEY_STATES } from '../../src/keys/api-key.js';
 import { runInProcess } from '../support/command.js';
 
 /** What a command prints that never gets as far as the database. */

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { KEY_STATES } from '../../src/keys/statements.js';
+import { KEY_STATES } from '../../src/keys/api-key.js';
 import { runInProcess } from '../support/command.js';
 import { execute } from '../support/execute.js';
 import { runKeys } from '../support/process.js';
