@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { withAlias } from '../../packages/platform/test/support/missing-module.js';
 import { runNode } from '../../packages/platform/test/support/process.js';
 import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 
@@ -25,6 +26,7 @@ test.each([
     '--conditions=@animal-store/source',
     '--import',
     'tsx',
+    ...withAlias('#operations-under-test', new URL('operations-under-test.ts', import.meta.url)),
     '--input-type=module',
     '--eval',
     SCRIPT,

@@ -1,5 +1,5 @@
 import { useId } from 'react';
-import { useCategories } from './categories.js';
+import { useCategories, useHasAllCategories } from './categories.js';
 import { FieldError } from './field-errors.js';
 import { KindIcon } from './illustration.js';
 
@@ -21,6 +21,8 @@ export function CategoryField(props: CategoryFieldProps) {
   const id = useId();
   const categories = useCategories();
   const known = categories.get(Number(categoryId))?.label;
+  // A name replaces another for good, so it is asked for only where there is none.
+  const isNameless = useHasAllCategories() && known === undefined;
   return (
     <fieldset className="field" data-field="categoryId" aria-describedby={error && `${id}-error`}>
       <legend>Category</legend>
@@ -58,7 +60,7 @@ export function CategoryField(props: CategoryFieldProps) {
       )}
       <FieldError id={`${id}-error`} text={error} />
       {isOther && known !== undefined && <p className="hint">It is called {known}.</p>}
-      {isOther && known === undefined && (
+      {isOther && isNameless && (
         <input
           className="other"
           aria-label="What the category is called"
