@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { definition, list, otherList } from '#operations-under-test';
 import { formatKey, formatKeys, toKeyJson } from '../../src/cli/key-view.js';
+import { createUsageStore } from '../../src/usage/store.js';
 import { createCaller, useService } from '../support/test-service.js';
 
 /** Values that PostgreSQL accepts for each type, and that the service might not expect. */
@@ -31,6 +32,14 @@ const ODD_VALUES: Record<string, readonly string[]> = {
   ],
   bytea: ["''", "'\\x00'", "decode(repeat('00', 32), 'hex')", "decode(repeat('00', 33), 'hex')", 'NULL'],
   plan: ["'free'", "'enterprise'", 'NULL'],
+  jsonb: [
+    "'{}'",
+    "'[]'",
+    `'"x"'`,
+    "'null'",
+    `'{"": "x", "later": 1, "2026-01-31": {"x": []}, "2026-01-15": null}'`,
+    'NULL',
+  ],
   uuid: ['gen_random_uuid()', "'00000000-0000-0000-0000-000000000000'", 'NULL'],
 };
 
@@ -65,6 +74,11 @@ test('no value that PostgreSQL accepts in a column of a key fails a request or a
     }
   }
   expect(accepted).toBeGreaterThan(20);
+  await service.database.pool.query(
+    `INSERT INTO api_key_usage SELECT id, '2026-01-15', '${list.name}', 1 FROM api_keys`,
+  );
+  const january = { from: '2026-01-01', to: '2026-01-31' };
+  expect(await createUsageStore(service.serviceDatabase).readOwners(january)).not.toEqual([]);
   const all = await service.keys.list();
   expect(formatKeys(definition, all, Date.now()).split('\n').length).toBeGreaterThan(accepted);
   expect((await fetch(`${service.url}/metrics`)).status).toBe(200);
