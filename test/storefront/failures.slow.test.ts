@@ -1,4 +1,5 @@
 import { createLimiter } from '@animal-store/limits';
+import type { Resource } from '@animal-store/platform/operations';
 import { pino } from 'pino';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -9,8 +10,8 @@ import {
   startService,
 } from '../../packages/platform/test/support/test-service.js';
 import { WINDOWS } from '../../src/definition/plans.js';
-import { createOrderStore } from '../../src/orders/store.js';
 import type { PetStore } from '../../src/pets/store.js';
+import { resources } from '../../src/router.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import {
   announcement,
@@ -175,7 +176,11 @@ describe.skipIf(executable === undefined)('the storefront, when calls fail', { t
     const list: PetStore['list'] = (page) =>
       isBroken ? Promise.reject(new Error('broken')) : working.items.list(page);
     const broken = await startService({
-      stores: { pets: { ...working.items, list }, orders: createOrderStore(working.database) },
+      resources: resources.map((resource: Resource) =>
+        resource.name === 'pets'
+          ? { ...resource, createStore: (database) => ({ ...resource.createStore(database), list }) }
+          : resource,
+      ),
     });
     onTestFinished(() => broken.close());
     await addPets(working, 3);

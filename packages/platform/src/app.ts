@@ -1,84 +1,118 @@
-import { maxHeaderSize } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { openServer, type RefusalReason, type ServerOptions } from '@animal-store/http-server';
-import type { FastifyInstance, FastifyReply } from 'fastify';
-import {
-  type AdmissionOptions,
-  type ProtocolOptions,
-  readTarget,
-  registerAdmission,
-} from './admission/admission.js';
+import type { Limiter } from '@animal-store/limits';
+import type { AnyTRPCRouter } from '@trpc/server';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { type AdmissionParts, readTarget, registerAdmission } from './admission/admission.js';
 import type { CorsOptions } from './admission/cors.js';
 import { registerNoOAuth } from './admission/no-oauth.js';
 import { findHttpError } from './admission/request-checks.js';
-import { BODY_LIMIT_BYTES } from './contract/bounds.js';
 import { MCP_PREFIX, REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
 import type { Definition } from './definition/definition.js';
 import { registerApiCatalog } from './docs/api-catalog.js';
 import { createHeaders, listFieldNames } from './docs/response-headers.js';
 import { registerDocs } from './docs/routes.js';
-import { ApiError } from './errors/api-error.js';
 import { createErrorTable } from './errors/error-table.js';
-import { createKeySearch } from './keys/format.js';
-import { createMetrics, type MetricsOptions } from './monitoring/metrics.js';
-import {
-  createCachedCheck,
-  createReadiness,
-  PROBE_PATHS,
-  type Probes,
-  READY_PATH,
-  registerProbes,
-} from './monitoring/probes.js';
+import type { Authenticator } from './keys/authenticator.js';
+import { createKeySearch, type KeySearch, testPrefix } from './keys/format.js';
+import { createMetrics, type Metrics, type MetricsOptions } from './monitoring/metrics.js';
+import { type Probes, READY_PATH, registerProbes } from './monitoring/probes.js';
+import type { Readiness } from './monitoring/readiness.js';
 import { reportRequests } from './monitoring/request-log.js';
-import { listOperations } from './operations/list-operations.js';
-import { toLocalUrl } from './process/config.js';
+import type { Operation } from './operations/list-operations.js';
+import type { Config } from './process/config.js';
 import { decodeBody, ignoreBodies, parseJson, readBodyAs } from './protocols/body.js';
+import type { CreateContext } from './protocols/context.js';
+import { answerErrorsWith, sendError, sendMcpError } from './protocols/error-handler.js';
 import { registerMcp } from './protocols/mcp/mcp.js';
-import { reportError, sendJson } from './protocols/responses.js';
-import { type RestOptions, registerRest } from './protocols/rest.js';
+import { registerRest } from './protocols/rest.js';
 import { registerRpc } from './protocols/rpc.js';
 import { sendRpcError } from './protocols/rpc-stream.js';
+import { openServer, type Server, type ServerOptions } from './server.js';
 
-/** Whoever has forgotten a prefix reads it here. */
-const NOTHING_HERE = `There is nothing at this address: REST is under ${REST_PREFIX}, tRPC under ${TRPC_PREFIX}, and the tools are at ${MCP_PREFIX}.`;
+/** What the service has built before it has a server. */
+export interface AppParts {
+  readonly definition: Definition;
+  readonly config: ServerOptions['config'] &
+    Pick<Config, 'keyPrefix' | 'limitsPer' | 'anonymousPerMinute' | 'corsOrigins'>;
+  readonly log: FastifyBaseLogger;
+  /** The clock, in Unix milliseconds */
+  readonly now: () => number;
+  readonly router: AnyTRPCRouter;
+  readonly operations: readonly Operation[];
+  readonly createContext: CreateContext;
+  readonly authenticator: Authenticator;
+  readonly limiter: Limiter;
+  readonly bans: AdmissionParts['bans'];
+  readonly usage: AdmissionParts['usage'] & MetricsOptions['usage'];
+  readonly readiness: Readiness;
+  readonly durations: MetricsOptions['durations'];
+  readonly counters: MetricsOptions['counters'];
+  readonly countConnections: MetricsOptions['countConnections'];
+  readonly countKeys: MetricsOptions['countKeys'];
+  /** Builds the OpenAPI document */
+  readonly buildDocument: (publicUrl: string) => Promise<object>;
+  /** Override individual defaults of the server */
+  readonly connections?: ServerOptions['connections'];
+  readonly overload?: ServerOptions['overload'];
+}
 
-/** What the parts of the server take, and what they share. */
-export type AppOptions = Pick<ServerOptions, 'log' | 'connections' | 'overload' | 'trustProxy'> &
-  Pick<CorsOptions, 'corsOrigins'> &
-  MetricsOptions &
-  Omit<AdmissionOptions, 'publicUrl' | 'errors' | 'definition'> &
-  Omit<RestOptions, 'publicUrl' | 'operations'> & {
-    readonly definition: Definition;
-    readonly host: string;
-    /** Default: where the server listens */
-    readonly publicUrl?: string | undefined;
-    /** Builds the OpenAPI document */
-    readonly buildDocument: (publicUrl: string) => Promise<object>;
-    /** If set, another server has /metrics and /health */
-    readonly metricsPort?: number | undefined;
-  };
-
-/** The HTTP server: a list of everything that happens to a request. */
-export async function buildApp(options: AppOptions) {
-  const { definition, log, limiter, authenticator } = options;
+/** Opens the server, and gives it its routes and what operators poll. */
+export async function buildApp(parts: AppParts) {
+  const { definition, config, authenticator, limiter, bans, usage, now } = parts;
+  const { keyPrefix, limitsPer, anonymousPerMinute, corsOrigins } = config;
   const { mayHaveKey, redactKeys } = createKeySearch(definition.identity.keyPrefix);
-  const hasProbes = options.metricsPort === undefined;
-  const { app, overload } = openServer({
-    ...options,
-    bodyLimitBytes: BODY_LIMIT_BYTES,
-    identify({ headers, url = '' }) {
-      const id = authenticator.findKnownId(headers.authorization);
-      return { id, isPreferred: id !== undefined || (hasProbes && PROBE_PATHS.includes(url)) };
-    },
-    refuse: (reason) => REFUSALS[reason],
-    mayHaveSecret: mayHaveKey,
-    // Without a PUBLIC_URL the address is not known yet, but it is plain http.
-    isSecure: options.publicUrl?.startsWith('https:') ?? false,
+  const server = openServer({ ...parts, mayHaveKey });
+  const { app, overload, publicUrl } = server;
+  const metrics = createMetrics({ ...parts, server: app.server, overload });
+  const admission: AdmissionParts = {
+    definition,
+    authenticator,
+    errors: createErrorTable(definition),
+    limiter,
+    limitsPer,
+    anonymousPerMinute,
+    bans,
+    overload,
+    usage,
+    metrics,
+    publicUrl,
+    canRehearse: keyPrefix === testPrefix(definition.identity.keyPrefix),
+    now,
+  };
+  const hasProbes = config.metricsPort === undefined;
+  const probes = await addRoutes({
+    ...parts,
+    server,
+    admission,
+    corsOrigins,
+    metrics,
+    redactKeys,
+    hasProbes,
   });
-  const publicUrl = createPublicUrl(app, options.host, options.publicUrl);
-  const operations = listOperations(options.router);
-  const checkReadiness = createCachedCheck(options.checkReadiness);
-  const metrics = createMetrics({ ...options, server: app.server, overload, checkReadiness });
+  return { app, probes };
+}
+
+/** What the routes need. */
+interface RouteParts {
+  readonly definition: Definition;
+  readonly server: Server;
+  readonly operations: readonly Operation[];
+  readonly router: AnyTRPCRouter;
+  readonly admission: AdmissionParts;
+  readonly createContext: CreateContext;
+  readonly corsOrigins: CorsOptions['corsOrigins'];
+  readonly metrics: Metrics;
+  readonly readiness: Readiness;
+  readonly redactKeys: KeySearch['redactKeys'];
+  /** Whether this server has /metrics and /health, and not one of their own */
+  readonly hasProbes: boolean;
+  /** Builds the OpenAPI document */
+  readonly buildDocument: (publicUrl: string) => Promise<object>;
+}
+
+/** Gives the server its routes: a list of everything that happens to a request. */
+async function addRoutes(parts: RouteParts): Promise<Probes> {
+  const { definition, server, operations, metrics, readiness, redactKeys, hasProbes, buildDocument } = parts;
+  const { app, publicUrl, isClosing } = server;
   // Before every other hook, so that requests which those refuse are reported, too.
   reportRequests(
     app,
@@ -91,123 +125,49 @@ export async function buildApp(options: AppOptions) {
     // Within the protocols, admission does this, so that the response has limit headers.
     next(request.apiProtocol === undefined ? findHttpError(request) : undefined);
   });
-  const isClosing = endConnectionsWhenClosing(app);
   answerErrorsWith(app, sendError);
   ignoreBodies(app);
   const probes: Probes = {
-    readReadiness: createReadiness({ checkReadiness, limiter, isClosing, log }),
+    // A process that is shutting down finishes its requests, but is not ready.
+    readReadiness: async () => (isClosing() ? { status: 'draining' } : readiness.report()),
     readMetrics: () => metrics.registry.metrics(),
   };
   if (hasProbes) registerProbes(app, probes);
   registerApiCatalog(app, { definition, publicUrl, statusPath: hasProbes ? READY_PATH : undefined });
-  await registerDocs(app, definition.root, () => options.buildDocument(publicUrl()));
-  const exposedHeaders = listFieldNames(createHeaders(definition));
-  const errors = createErrorTable(definition);
-  await registerProtocols(app, {
-    ...options,
-    errors,
-    operations,
-    publicUrl,
-    metrics,
-    overload,
-    exposedHeaders,
-  });
-  return { app, probes };
+  await registerDocs(app, definition.root, () => buildDocument(publicUrl()));
+  await registerProtocols(app, parts);
+  return probes;
 }
 
-/** What the three protocols share. */
-type SharedOptions = Omit<AppOptions, 'publicUrl' | 'overload'> &
-  Omit<ProtocolOptions, 'protocol' | 'corsMethods'> &
-  Pick<RestOptions, 'operations'>;
-
-async function registerProtocols(app: FastifyInstance, options: SharedOptions): Promise<void> {
+async function registerProtocols(app: FastifyInstance, parts: RouteParts): Promise<void> {
+  const { definition, operations, router, createContext, admission, corsOrigins } = parts;
+  const shared = { definition, operations, router, createContext, publicUrl: parts.server.publicUrl };
+  const cors = { corsOrigins, exposedHeaders: listFieldNames(createHeaders(definition)) };
   const rest = async (scope: FastifyInstance) => {
-    const corsMethods = options.operations.map(({ method }) => method);
-    await registerAdmission(scope, { ...options, corsMethods, protocol: 'rest' });
+    const corsMethods = operations.map(({ method }) => method);
+    await registerAdmission(scope, { ...admission, ...cors, corsMethods, protocol: 'rest' });
     // An error that a client rehearses needs no input.
-    readBodyAs(scope, (bytes, { admission }) =>
-      bytes.length === 0 && admission.rehearsal !== undefined ? {} : parseJson(decodeBody(bytes)),
+    readBodyAs(scope, (bytes, { admission: { rehearsal } }) =>
+      bytes.length === 0 && rehearsal !== undefined ? {} : parseJson(decodeBody(bytes)),
     );
-    registerRest(scope, options);
+    registerRest(scope, shared);
     answerErrorsWith(scope, sendError);
   };
   const trpc = async (scope: FastifyInstance) => {
-    await registerAdmission(scope, { ...options, corsMethods: ['GET', 'POST'], protocol: 'trpc' });
+    const corsMethods = ['GET', 'POST'];
+    await registerAdmission(scope, { ...admission, ...cors, corsMethods, protocol: 'trpc' });
     readBodyAs(scope, decodeBody);
-    registerRpc(scope, options);
+    registerRpc(scope, shared);
     answerErrorsWith(scope, sendRpcError);
   };
   const mcp = async (scope: FastifyInstance) => {
-    const corsMethods = ['POST'];
-    await registerAdmission(scope, { ...options, corsMethods, protocol: 'mcp', refusesOrigins: true });
-    registerMcp(scope, options);
+    const own = { corsMethods: ['POST'], protocol: 'mcp', refusesOrigins: true } as const;
+    await registerAdmission(scope, { ...admission, ...cors, ...own });
+    registerMcp(scope, shared);
     answerErrorsWith(scope, sendMcpError);
   };
   await app.register(rest, { prefix: REST_PREFIX });
   await app.register(trpc, { prefix: TRPC_PREFIX });
   await app.register(mcp, { prefix: MCP_PREFIX });
-  await app.register((scope) => registerNoOAuth(scope, options));
-}
-
-/** What is answered where there is no request. */
-const REFUSALS: Readonly<Record<RefusalReason, ApiError>> = {
-  malformed: new ApiError('invalid_request', { message: 'The request is not well-formed HTTP/1.1.' }),
-  header_too_large: new ApiError('invalid_request', {
-    message: `The request line and headers are over ${maxHeaderSize / 1024} KiB.`,
-  }),
-  too_slow: new ApiError('invalid_request', { message: 'The request did not arrive in time.' }),
-  unknown_method: new ApiError('not_implemented', { message: 'The service does not know this method.' }),
-  connect: new ApiError('invalid_request', { message: 'CONNECT is not supported.' }),
-};
-
-/** Returns a function for the address that clients use, without a trailing slash. */
-function createPublicUrl(app: FastifyInstance, host: string, publicUrl: string | undefined): () => string {
-  let localUrl = '';
-  app.addHook('onListen', async () => {
-    localUrl = toLocalUrl(host, (app.server.address() as AddressInfo).port);
-  });
-  return () => publicUrl ?? localUrl;
-}
-
-/** Errors that a handler or a hook throws. Those of tRPC calls and of tools are part of a response: see rpc.ts, call-tool.ts. */
-function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void {
-  app.setErrorHandler((error, request, reply) => {
-    // Fastify would close the connection behind a body that is too large. The rest of it is dropped instead, as after a
-    // 401 or 415, so that clients which read only when they have sent everything get their answer.
-    if (reply.hasHeader('connection'))
-      reply.header('connection', reply.raw.shouldKeepAlive ? 'keep-alive' : 'close');
-    return send(reportError(error, request, reply), reply);
-  });
-  const paths = new Set<string>();
-  app.addHook('onRoute', ({ method, url }) => void ([method].flat().includes('GET') && paths.add(url)));
-  app.setNotFoundHandler(({ url }) => {
-    const [path = ''] = url.split('?', 1);
-    if (!paths.has(path)) throw new ApiError('not_found', { message: NOTHING_HERE });
-    // Within the protocols, routes of their own do this: see rest.ts and rpc.ts.
-    throw new ApiError('method_not_allowed', { headers: { allow: 'GET, HEAD' } });
-  });
-}
-
-function sendError({ status, body }: ApiError, reply: FastifyReply): FastifyReply {
-  return sendJson(reply.code(status), JSON.stringify(body));
-}
-
-/** An assistant shows its model the body, and no header. */
-function sendMcpError({ status, body, headers }: ApiError, reply: FastifyReply): FastifyReply {
-  const retryAfter = headers['retry-after'];
-  const wait = retryAfter === undefined ? {} : { retryAfterSeconds: Number(retryAfter) };
-  return sendJson(reply.code(status), JSON.stringify({ ...body, ...wait }));
-}
-
-/** Once the server is closing, ends each connection with its next response. Returns whether it is closing. */
-function endConnectionsWhenClosing(app: FastifyInstance): () => boolean {
-  let isClosing = false;
-  app.addHook('preClose', async () => {
-    isClosing = true;
-  });
-  app.addHook('onSend', (_request, reply, payload, next) => {
-    if (isClosing) reply.header('connection', 'close');
-    next(null, payload);
-  });
-  return () => isClosing;
+  await app.register((scope) => registerNoOAuth(scope, cors));
 }

@@ -1,38 +1,38 @@
-import { channel } from 'node:diagnostics_channel';
-import { createLimiter } from '@animal-store/limits';
+import { createLimiter, type Limiter } from '@animal-store/limits';
 import type { FastifyBaseLogger } from 'fastify';
-import { type AppOptions, buildApp } from './app.js';
+import { buildApp } from './app.js';
 import type { Database } from './connections/client.js';
-import { detectOutage, withOutages } from './connections/outage.js';
+import { withOutages } from './connections/outage.js';
 import type { Definition } from './definition/definition.js';
-import { type Authenticator, createAuthenticator } from './keys/authenticator.js';
+import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
-import { testPrefix } from './keys/format.js';
-import { createKeyStore, type KeyStore } from './keys/store.js';
-import { checkDatabase } from './monitoring/database-check.js';
+import { createRevoke } from './keys/revoke.js';
+import { createKeyStore } from './keys/store.js';
+import { countKeys } from './monitoring/key-counts.js';
+import type { MetricsOptions } from './monitoring/metrics.js';
 import { measureQueries } from './monitoring/query-durations.js';
+import { checkService, createReadiness } from './monitoring/readiness.js';
+import { listOperations } from './operations/list-operations.js';
 import { createRouter, type Resource } from './operations/resource.js';
 import { checkStore } from './operations/resource-check.js';
 import type { Config } from './process/config.js';
+import { closeSubscribers } from './process/shutdown.js';
+import { createContextFactory } from './protocols/context.js';
+import type { ServerOptions } from './server.js';
 import { deleteExpiredCreates } from './tables/idempotency.js';
 import { BATCH_CHANNEL } from './timing/batch-channel.js';
 import type { createDurations } from './timing/durations.js';
 import { repeat } from './timing/repeat.js';
-import { OPERATION_TIMEOUT_MS, REDIS_TIMEOUT_MS, withTimeout } from './timing/timeouts.js';
+import { OPERATION_TIMEOUT_MS, REDIS_TIMEOUT_MS } from './timing/timeouts.js';
 import { flushRegularly, UNNAMED_CALL, UsageCounter } from './usage/counter.js';
 import { createUsageStore, type UsageStore } from './usage/store.js';
 
 /** How long the start waits for Redis, so that not even the first requests are counted in memory. */
 const REDIS_WAIT_MS = 2_000;
-/** How long before its expiry a key shows in the metrics. */
-const EXPIRY_WARNING_MS = 7 * 86_400_000;
 /** How often expired idempotency keys and old usage are deleted. */
 const CLEANUP_INTERVAL_MS = 60 * 60 * 1000;
 
-/** Published when the last request has been answered: what subscribers hand to `waitFor` is awaited before the end. */
-const closeChannel = channel('animal-store.close');
-
-type ServiceConfig = Omit<Config, 'appEnv' | 'databaseUrl' | 'dataDir' | 'logLevel' | 'port'>;
+export type ServiceConfig = Omit<Config, 'appEnv' | 'databaseUrl' | 'dataDir' | 'logLevel' | 'port'>;
 
 export type Service = Awaited<ReturnType<typeof createService>>;
 
@@ -42,26 +42,24 @@ export interface ServiceOptions {
   readonly database: Database;
   readonly log: FastifyBaseLogger;
   /** Counters of the process, for the metrics */
-  readonly counters?: AppOptions['counters'];
+  readonly counters?: MetricsOptions['counters'];
   /** The clock, in Unix milliseconds. Default `Date.now` */
   readonly now?: () => number;
   readonly resources: readonly Resource[];
   /** For tests: replaces parts that would be built from the configuration */
-  readonly overrides?: Partial<AppOptions>;
+  readonly overrides?: Overrides;
+}
+
+export interface Overrides extends Pick<ServerOptions, 'connections' | 'overload'> {
+  readonly limiter?: Limiter | undefined;
+  readonly usage?: Pick<UsageCounter, 'count' | 'waiting' | 'dropped' | 'mostlyDenied'> | undefined;
+  readonly countKeys?: MetricsOptions['countKeys'] | undefined;
+  readonly checkReadiness?: (() => Promise<string | undefined>) | undefined;
 }
 
 /** Composes the service, ready but not listening yet: for the process, the tests and the bench alike. */
 export async function createService(options: ServiceOptions) {
-  const {
-    definition,
-    config,
-    database,
-    log,
-    resources,
-    counters = [],
-    now = Date.now,
-    overrides = {},
-  } = options;
+  const { definition, config, database, log, resources, now = Date.now, overrides = {} } = options;
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const router = createRouter(resources);
   const keys = createKeyStore(database, config.keyPrefix, definition.scopes);
@@ -83,30 +81,33 @@ export async function createService(options: ServiceOptions) {
     // Without Redis the service starts nevertheless, and counts in memory.
     limiter.ready(REDIS_WAIT_MS).catch(() => {}),
   ]);
+  const operations = listOperations(router);
+  const { limitsPer } = config;
+  const revokeKey = createRevoke(keys, authenticator, now);
+  const check = overrides.checkReadiness ?? (() => checkService(definition, database));
   const { app, probes } = await buildApp({
-    ...config,
     definition,
-    connections: { keepAliveTimeout: config.keepAliveSeconds * 1_000 },
+    config,
     log,
     now,
     router,
-    stores,
+    operations,
+    createContext: createContextFactory({ operations, stores, revokeKey, limitsPer, now }),
     authenticator,
     limiter,
     bans,
-    usage,
-    revokeKey: createRevoke(keys, authenticator, now),
-    canRehearse: config.keyPrefix === testPrefix(definition.identity.keyPrefix),
-    countConnections: database.countConnections,
-    checkReadiness: () => checkReadiness(definition, database),
-    counters,
+    usage: overrides.usage ?? usage,
+    readiness: createReadiness({ check, limiter, log }),
     durations: [durations.ofDatabase, ...(config.redisUrls.length > 0 ? [durations.ofRedis] : [])],
-    countKeys: () => countKeys(keys, now()),
+    counters: options.counters ?? [],
+    countConnections: database.countConnections,
+    countKeys: overrides.countKeys ?? (() => countKeys(keys, now())),
     async buildDocument(publicUrl) {
       const { buildDocument } = await import('./docs/document.js');
       return buildDocument({ ...config, definition, resources, publicUrl });
     },
-    ...overrides,
+    connections: overrides.connections,
+    overload: overrides.overload,
   });
   const endCleanup = cleanUpRegularly(database, usages, config.usageDays, warn);
   /** Call it after the app is closed and before the database is. */
@@ -160,42 +161,4 @@ function createRedisLimiter(
     commandTimeoutMs: REDIS_TIMEOUT_MS,
     channelName: BATCH_CHANNEL,
   });
-}
-
-/** Revokes a key, and lets this process forget what it knows of it. */
-function createRevoke(
-  keys: Pick<KeyStore, 'revoke'>,
-  authenticator: Pick<Authenticator, 'forget'>,
-  now: () => number,
-) {
-  return async (id: string): Promise<void> => {
-    const revocation = keys.revoke(id, new Date(now()));
-    // If its result is late or lost, the key may be revoked all the same.
-    await detectOutage(withTimeout(OPERATION_TIMEOUT_MS, revocation)).finally(() => authenticator.forget(id));
-  };
-}
-
-/** Resolves with a warning, if there is one, while requests can be served. */
-async function checkReadiness(definition: Definition, database: Database): Promise<string | undefined> {
-  // Together with the others, because a process that is late has no time for one after the other.
-  const statements = database.checkStatements();
-  statements.catch(() => {});
-  const reads = { ...database, pool: database.reads.pool };
-  const warning = await checkDatabase(definition, reads);
-  await statements;
-  return warning;
-}
-
-/** @param at Unix milliseconds */
-async function countKeys(keys: Pick<KeyStore, 'countBanned' | 'countExpiring'>, at: number) {
-  const [now, soon] = [new Date(at), new Date(at + EXPIRY_WARNING_MS)];
-  const [banned, expiring] = await Promise.all([keys.countBanned(now), keys.countExpiring(now, soon)]);
-  return { banned, expiring };
-}
-
-/** Waits for what subscribers of the channel still have to send, such as a tracer its spans. */
-async function closeSubscribers(): Promise<void> {
-  const pending: PromiseLike<unknown>[] = [];
-  closeChannel.publish({ waitFor: (promise: PromiseLike<unknown>) => pending.push(promise) });
-  await Promise.allSettled(pending);
 }

@@ -48,15 +48,14 @@ declare module 'fastify' {
   }
 }
 
-export interface AdmissionOptions extends Omit<ChargeOptions, 'metrics'>, AnnounceOptions {
+/** What decides about a request, whatever its protocol. */
+export interface AdmissionParts extends ChargeOptions, AnnounceOptions, BeginOptions {
   readonly authenticator: Authenticator;
   /** The errors of the service */
   readonly errors: ErrorTable;
-  /** Whether clients with test keys may rehearse errors */
-  readonly canRehearse: boolean;
 }
 
-export interface ProtocolOptions extends AdmissionOptions, ChargeOptions, BeginOptions, CorsOptions {
+export interface ProtocolOptions extends AdmissionParts, CorsOptions {
   readonly protocol: Protocol;
   /** Whether an Origin that CORS does not allow is an error. Default: false, and browsers withhold the response from scripts */
   readonly refusesOrigins?: boolean;

@@ -43,7 +43,7 @@ async function serveKeys(options: CommandOptions, address: Address): Promise<voi
   await withDatabase(definition, { command: SERVE, log }, async ({ database }, config) => {
     const warning = await checkDatabase(definition, database, 'keys');
     if (warning !== undefined) log.warn(warning);
-    const { createCachedCheck } = await import('../monitoring/probes.js');
+    const { createCachedCheck } = await import('../monitoring/readiness.js');
     const { createKeyServer } = await import('./key-server.js');
     // On connections of its own, so that a command that waits does not keep it waiting.
     const reads = { ...database, pool: database.reads.pool };

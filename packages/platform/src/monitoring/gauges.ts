@@ -4,7 +4,7 @@ import { OVERLOAD_REASONS, type OverloadMonitor } from '@animal-store/http-serve
 import type { Limiter } from '@animal-store/limits';
 import { Gauge, type Registry } from 'prom-client';
 import type { Definition } from '../definition/definition.js';
-import { createCachedCheck } from './probes.js';
+import { createCachedCheck, type Readiness } from './readiness.js';
 
 /** How many keys there are by plan, without revoked keys. Plans without keys are left out. */
 type KeyCounts = ReadonlyMap<string, number>;
@@ -15,8 +15,7 @@ export interface GaugeSources {
   readonly limiter: Limiter;
   readonly server: Server;
   readonly overload: OverloadMonitor;
-  /** Resolves when the database responds and has the schema that this service was built for. */
-  readonly checkReadiness: () => Promise<string | undefined>;
+  readonly readiness: Pick<Readiness, 'check'>;
   /** Connections to the database, or queries that wait for one */
   readonly countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') => number;
   /** The keys that are banned now, and the keys that expire soon. May fail with a database error */
@@ -36,7 +35,7 @@ type Reading = number | Iterable<readonly [value: string, number]>;
 
 /** What is read at each scrape. */
 export function addGauges(registry: Registry, sources: GaugeSources): void {
-  const { countConnections, limiter, overload, server, usage, checkReadiness } = sources;
+  const { countConnections, limiter, overload, server, usage, readiness } = sources;
   const add = (name: string, help: string, read: () => Reading | Promise<Reading>, label = '') =>
     new Gauge({
       name: sources.definition.identity.metricsPrefix + name,
@@ -58,7 +57,8 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
     countConnections('waitingCount'),
   );
   const isReady = () =>
-    checkReadiness()
+    readiness
+      .check()
       .then(() => 1)
       .catch(() => 0);
   add('database_ready', '1 while the database can be used', isReady);

@@ -5,7 +5,7 @@ import { readVersion } from '../contract/version.js';
 import { createDurations } from '../timing/durations.js';
 import { addGauges, type GaugeSources } from './gauges.js';
 
-export interface MetricsOptions extends Omit<GaugeSources, 'server' | 'overload'> {
+export interface MetricsOptions extends GaugeSources {
   /** How long PostgreSQL and Redis took, measured where they are called */
   readonly durations: readonly Histogram[];
   /** What is counted elsewhere, such as lines of the log that are lost */
@@ -27,7 +27,7 @@ export interface RequestReport {
 export type Metrics = Readonly<ReturnType<typeof createMetrics>>;
 
 /** The metrics of this process, in a registry of their own. */
-export function createMetrics(sources: MetricsOptions & GaugeSources) {
+export function createMetrics(sources: MetricsOptions) {
   const { identity, plans, root } = sources.definition;
   const prefix = identity.metricsPrefix;
   const registry = new Registry();

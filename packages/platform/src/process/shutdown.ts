@@ -1,3 +1,5 @@
+import { channel } from 'node:diagnostics_channel';
+
 /** How long requests may take to finish after a signal. */
 export const DRAIN_TIMEOUT_MS = 10_000;
 /** The process ends this long after a signal, whatever happens. */
@@ -15,4 +17,14 @@ export function waitForShutdown(): Promise<string> {
     process.on('SIGUSR1', () => {});
     process.on('disconnect', () => resolve('the process that started this one is gone'));
   });
+}
+
+/** Published when the last request has been answered: what subscribers hand to `waitFor` is awaited before the end. */
+const closeChannel = channel('animal-store.close');
+
+/** Waits for what subscribers of the channel still have to send, such as a tracer its spans. */
+export async function closeSubscribers(): Promise<void> {
+  const pending: PromiseLike<unknown>[] = [];
+  closeChannel.publish({ waitFor: (promise: PromiseLike<unknown>) => pending.push(promise) });
+  await Promise.allSettled(pending);
 }

@@ -6,7 +6,10 @@ import type { Operation } from '../operations/list-operations.js';
 import type { Stores } from '../operations/resource.js';
 import { readIdempotencyHeader } from './idempotency-header.js';
 
-/** What all protocols need to create the context of procedures, for as long as the service lives. */
+/** Creates the context of the procedures that a request calls. */
+export type CreateContext = ReturnType<typeof createContextFactory>;
+
+/** What every context has, for as long as the service lives. */
 export interface ContextOptions {
   readonly operations: readonly Operation[];
   readonly stores: Stores;
@@ -17,7 +20,6 @@ export interface ContextOptions {
   readonly now: () => number;
 }
 
-/** Returns a function that creates the context of the procedures that a request calls. */
 export function createContextFactory({ operations, stores, revokeKey, limitsPer, now }: ContextOptions) {
   // Contexts inherit the stores, because copying them into each would take 6 µs.
   const deprecated = listDeprecated(operations);

@@ -6,7 +6,7 @@ import { ApiError } from '../errors/api-error.js';
 import type { RequestTarget } from '../operations/builder.js';
 import { isInputError, toApiError } from '../operations/error-mapping.js';
 import type { Operation, OperationParameter } from '../operations/list-operations.js';
-import { type ContextOptions, createContextFactory } from './context.js';
+import type { CreateContext } from './context.js';
 import { createOpenApiHandler } from './openapi-adapter.js';
 import { sendJson } from './responses.js';
 
@@ -17,16 +17,17 @@ const PATTERNS = {
   boolean: /^(?:true|false)$/,
 } as const;
 
-export interface RestOptions extends ContextOptions {
+export interface RestOptions {
+  readonly operations: readonly Operation[];
   readonly router: AnyTRPCRouter;
   /** The address that clients use, without a trailing slash. */
   readonly publicUrl: () => string;
+  readonly createContext: CreateContext;
 }
 
 /** Serves every operation as REST. */
 export function registerRest(app: FastifyInstance, options: RestOptions): void {
-  const { operations, router, publicUrl } = options;
-  const createContext = createContextFactory(options);
+  const { operations, router, publicUrl, createContext } = options;
   for (const operation of operations) {
     const { name, method, path, scope, deprecation, output: schema, success } = operation;
     const { freeForKey, mayBegin, cost = 1 } = operation;

@@ -4,9 +4,9 @@ import { type Begin, toHandler } from '../admission/begin.js';
 import { MAX_BATCH_SIZE, NEXT_CURSOR_FIELD } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
 import { type RequestContext, type RequestTarget, toErrorShape } from '../operations/builder.js';
-import { isPage } from '../operations/list-operations.js';
+import { isPage, type Operation } from '../operations/list-operations.js';
 import { checkDepth } from './body.js';
-import { type ContextOptions, createContextFactory } from './context.js';
+import type { CreateContext } from './context.js';
 import { reportError, sendJson } from './responses.js';
 import {
   type CallOutcome,
@@ -22,14 +22,17 @@ interface RpcTarget extends RequestTarget {
   readonly url: RpcUrl;
 }
 
+export interface RpcOptions {
+  readonly operations: readonly Operation[];
+  readonly router: AnyTRPCRouter;
+  readonly createContext: CreateContext;
+}
+
 /** Serves tRPC clients. Plain calls, which nearly all are, run here; tRPC itself responds to the others: see rpc-stream.ts. */
-export function registerRpc(
-  app: FastifyInstance,
-  { router, ...options }: ContextOptions & { readonly router: AnyTRPCRouter },
-): void {
+export function registerRpc(app: FastifyInstance, options: RpcOptions): void {
+  const { router, createContext } = options;
   const procedures = new Map(Object.entries<AnyTRPCProcedure>(router._def.procedures));
   const operations = new Map(options.operations.map((operation) => [operation.name, operation]));
-  const createContext = createContextFactory(options);
   const pages = new Set(options.operations.filter(isPage).map(({ name }) => name));
   const costOf = (name: string) => operations.get(name)?.cost ?? 1;
   const readTarget = (request: FastifyRequest): RpcTarget => {

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { create, list, otherList, read, resources } from '#operations-under-test';
+import { create, definition, list, otherList, read, resources } from '#operations-under-test';
+import { livePrefix } from '../../src/keys/format.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { createRouter } from '../../src/operations/resource.js';
 import { fillPath, ordinaryInit, readPathParameters } from '../support/document-requests.js';
@@ -308,7 +309,7 @@ test('a real error comes first', async () => {
 });
 
 test('in production every operation ignores the header', async () => {
-  const live = await startService({ canRehearse: false, resources });
+  const live = await startService({ keyPrefix: livePrefix(definition.identity.keyPrefix), resources });
   const callLive = createCaller(live);
   await callLive(create.path, {
     method: 'POST',

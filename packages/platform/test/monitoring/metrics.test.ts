@@ -5,7 +5,7 @@ import { createLimiter } from '@animal-store/limits';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { create, definition, list, read, readOthers, TABLE } from '#operations-under-test';
-import { createCachedCheck } from '../../src/monitoring/probes.js';
+import { createCachedCheck } from '../../src/monitoring/readiness.js';
 import { message, oldToolCall, toolCall } from '../support/mcp.js';
 import {
   createCaller,

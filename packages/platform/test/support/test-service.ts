@@ -12,13 +12,12 @@ import {
   definition as ownDefinition,
   resources as ownResources,
 } from '#operations-under-test';
-import type { AppOptions } from '../../src/app.js';
 import { openDatabase } from '../../src/connections/client.js';
 import type { Definition } from '../../src/definition/definition.js';
 import { createKeyStore, type KeyStore } from '../../src/keys/store.js';
 import type { Resource } from '../../src/operations/resource.js';
 import { readConfig } from '../../src/process/config.js';
-import { createService } from '../../src/service.js';
+import { createService, type Overrides, type ServiceConfig } from '../../src/service.js';
 import type { IdempotencyKey } from '../../src/tables/idempotency.js';
 import { execute } from './execute.js';
 import { asService } from './service-role.js';
@@ -59,10 +58,10 @@ export interface TestService {
 export const PUBLIC_URL = 'https://service.example/store';
 export const STAGING_URL = 'https://staging.service.example/store';
 
-export interface TestServiceOptions extends Partial<Omit<AppOptions, 'definition'>> {
+/** Values of the configuration, parts that replace the service's own, and what it is built from */
+export interface TestServiceOptions extends Partial<ServiceConfig>, Overrides {
   readonly definition?: Definition;
   readonly log?: Logger;
-  readonly metricsPort?: number;
   readonly databaseUrl?: string;
   readonly port?: number;
   readonly now?: () => number;
@@ -75,11 +74,17 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     databaseUrl = await createTestDatabase(),
     port: wantedPort = 0,
     log = pino({ level: 'silent' }),
-    metricsPort,
     now,
     resources = ownResources,
     definition = ownDefinition,
-    ...overrides
+    limiter,
+    usage,
+    countKeys,
+    checkReadiness,
+    connections,
+    // On a busy machine the event loop is late, which is not what most tests are about.
+    overload = { delayMs: 60_000 },
+    ...configured
   } = options;
   // A changed definition has the same Prisma client.
   const { loadPrisma } = ownDefinition;
@@ -88,23 +93,22 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const owner = openDatabase(databaseUrl, () => {}, ofStore, { connectTimeoutMs: 60_000 });
   // On a busy machine, opening a connection takes longer than a request may wait for it.
   await untilConnected(database);
-  const config = readConfig(definition.identity, {});
+  const config = {
+    ...readConfig(definition.identity, {}),
+    anonymousPerMinute: 1_000_000,
+    corsOrigins: [],
+    publicUrl: PUBLIC_URL,
+    stagingUrl: STAGING_URL,
+    ...configured,
+  };
   const { app, keys, close } = await createService({
     definition,
-    config: {
-      ...config,
-      anonymousPerMinute: 1_000_000,
-      corsOrigins: [],
-      publicUrl: PUBLIC_URL,
-      stagingUrl: STAGING_URL,
-      metricsPort,
-    },
+    config,
     database,
     log,
     ...(now === undefined ? {} : { now }),
     resources,
-    // On a busy machine the event loop is late, which is not what most tests are about.
-    overrides: { overload: { delayMs: 60_000 }, ...overrides },
+    overrides: { limiter, usage, countKeys, checkReadiness, connections, overload },
   });
   await app.listen({ port: wantedPort, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo;

@@ -4,7 +4,7 @@ import { ZodRealError } from 'zod';
 import { ApiError } from '../../errors/api-error.js';
 import { toApiError } from '../../operations/error-mapping.js';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_FORM } from '../../operations/idempotency-key.js';
-import type { createContextFactory } from '../context.js';
+import type { CreateContext } from '../context.js';
 import { createIdempotencyHeader, hashRepeated } from '../idempotency-header.js';
 import { reportError } from '../responses.js';
 import { toToolError } from './advice.js';
@@ -14,7 +14,7 @@ import { IDEMPOTENCY_ARGUMENT, type Tool } from './tools.js';
 export interface Exchange {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  readonly createContext: ReturnType<typeof createContextFactory>;
+  readonly createContext: CreateContext;
   /** Why the tool failed. Its result says so, and the log once the request is admitted. */
   failure?: unknown;
 }

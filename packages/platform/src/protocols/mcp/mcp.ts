@@ -6,7 +6,7 @@ import { ApiError } from '../../errors/api-error.js';
 import type { RequestTarget } from '../../operations/builder.js';
 import type { Operation } from '../../operations/list-operations.js';
 import { decodeBody, parseJson, readBodyAs } from '../body.js';
-import { type ContextOptions, createContextFactory } from '../context.js';
+import type { CreateContext } from '../context.js';
 import { sendJson } from '../responses.js';
 import { type Exchange, reportFailure } from './call-tool.js';
 import { canReadEarly, readEarly } from './early-body.js';
@@ -14,9 +14,11 @@ import { createEndpoint } from './endpoint.js';
 import { CALL_METHOD, type Message, readHead, toMessage } from './message.js';
 import { createTools } from './tools.js';
 
-export interface McpOptions extends ContextOptions {
+export interface McpOptions {
   readonly definition: Pick<Definition, 'identity' | 'root'>;
+  readonly operations: readonly Operation[];
   readonly router: AnyTRPCRouter;
+  readonly createContext: CreateContext;
 }
 
 /** The target of a request that calls no operation, or names it only in its body. */
@@ -31,9 +33,9 @@ const OTHER_METHOD: RequestTarget = { ...NO_CALL, error: NOT_ALLOWED };
  * Serves the operations as tools of the Model Context Protocol (https://modelcontextprotocol.io/specification/2026-07-28):
  * each request is one message, and its response the answer as JSON.
  */
-export function registerMcp(app: FastifyInstance, { definition, router, ...options }: McpOptions): void {
-  const tools = createTools(options.operations, router);
-  const createContext = createContextFactory(options);
+export function registerMcp(app: FastifyInstance, options: McpOptions): void {
+  const { definition, operations, router, createContext } = options;
+  const tools = createTools(operations, router);
   const targets = new Map<unknown, RequestTarget>(
     [...tools.values()].map(({ operation }) => [operation.name, toTarget(operation)]),
   );
