@@ -1,7 +1,7 @@
+import { startRedis } from '@animal-store/limits/testing';
 import { Redis } from 'ioredis';
 import type pg from 'pg';
 import { generateKey, hashKey } from '../packages/platform/src/keys/format.js';
-import { startRedis } from '../packages/platform/test/support/redis.js';
 import { type Keys, PET_COUNT, STATUSES } from './case.js';
 import { type CpuTimes, readCpuTime } from './cpu-time.js';
 import { type BenchPostgres, withClient } from './postgres.js';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { THIS_CHECKOUT } from './checkout.js';
 
 const TSC = 'node_modules/typescript-native/bin/tsc';

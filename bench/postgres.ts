@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import pg from 'pg';
-import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
 import { migrate } from './checkout.js';
 import { readTreeCpuTime } from './cpu-time.js';
 

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { freePort } from '../packages/platform/test/support/free-port.js';
+import { freePort } from '@animal-store/limits/testing';
 import { type Replica, startHaproxy } from '../packages/platform/test/support/haproxy.js';
 import { createBackend } from './backend.js';
 import { MIX } from './cases.js';

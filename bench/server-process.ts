@@ -1,8 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { freePort } from '../packages/platform/test/support/free-port.js';
-import { isOnPath } from '../packages/platform/test/support/programs.js';
-import { until } from '../packages/platform/test/support/until.js';
+import { freePort, isOnPath } from '@animal-store/limits/testing';
+import { until } from '@animal-store/platform/testing';
 import { readCpuTime, readPeakMemory } from './cpu-time.js';
 
 /** The servers run on one core; the load, PostgreSQL and Redis share the other. */

@@ -1,17 +1,19 @@
 import { execFileSync } from 'node:child_process';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { execute } from '../packages/platform/test/support/execute.js';
-import { toolCall } from '../packages/platform/test/support/mcp.js';
 import {
+  createCaller,
+  createTemporaryFolder,
   type Environment,
+  execute,
   type Program,
+  post,
   runCommand,
+  toolCall,
   untilListening,
-} from '../packages/platform/test/support/process.js';
-import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
-import { createCaller, createTestDatabase, post } from '../packages/platform/test/support/test-service.js';
+} from '@animal-store/platform/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase } from './support/service.js';
 
 // The example store as somebody copies it: outside of the checkout, with the platform as a package that npm installs.
 

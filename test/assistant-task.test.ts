@@ -1,6 +1,7 @@
+import { createCaller, post } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { connectClient, MODE_NAMES } from '../packages/platform/test/support/mcp.js';
-import { createCaller, post, useService } from '../packages/platform/test/support/test-service.js';
+import { useService } from './support/service.js';
 
 const { service } = useService();
 

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type Program, runCommand } from '@animal-store/platform/testing';
 import { expect, test, vi } from 'vitest';
 import { beginCreate } from '../packages/platform/test/support/begin-create.js';
-import { type Program, runCommand } from '../packages/platform/test/support/process.js';
 import { setUpServiceProcesses } from '../packages/platform/test/support/service-processes.js';
 
 vi.setConfig({ testTimeout: 90_000 });

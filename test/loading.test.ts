@@ -1,8 +1,7 @@
+import { runNode } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { withoutModule } from '../packages/platform/test/support/missing-module.js';
-import { runNode } from '../packages/platform/test/support/process.js';
-import { asService } from '../packages/platform/test/support/service-role.js';
-import { createTestDatabase } from '../packages/platform/test/support/test-service.js';
+import { asService, createTestDatabase } from './support/service.js';
 
 test.each(['@prisma/adapter-pg', '@prisma/client/runtime/client', '@modelcontextprotocol/server'])(
   'what requests need is loaded before the process listens: without %s it ends with the reason, for its supervisor',

@@ -2,25 +2,26 @@ import { once } from 'node:events';
 import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { describeEndOfLife } from '../packages/platform/src/process/end-of-life.js';
-import { execute } from '../packages/platform/test/support/execute.js';
 import {
+  createCaller,
+  createTemporaryFolder,
+  execute,
   type Program,
-  run,
-  runKeys,
+  post,
   runNode,
   untilListening,
-} from '../packages/platform/test/support/process.js';
+} from '@animal-store/platform/testing';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describeEndOfLife } from '../packages/platform/src/process/end-of-life.js';
 import {
   setUpServiceProcesses,
   stop,
   untilReady,
 } from '../packages/platform/test/support/service-processes.js';
-import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
-import { createCaller, createTestDatabase, post } from '../packages/platform/test/support/test-service.js';
 import { create, list, newItem, read, TEXT } from './support/operations-under-test.js';
+import { run, runKeys } from './support/programs.js';
+import { createTestDatabase, findServers } from './support/service.js';
 
 const processes = setUpServiceProcesses();
 const { programs, start } = processes;
@@ -126,7 +127,7 @@ test('a database that lacks migrations stops the start with a message that names
   const service = start({ DATABASE_URL });
   expect(await service.ended).toBe(1);
   expect(service.output()).toContain('npm run migrate');
-  const { name } = inject('serviceRole');
+  const { name } = findServers().serviceRole;
   expect(await run('cli', ['migrate', '--grant-to', name], { DATABASE_URL }).ended).toBe(0);
   await untilListening(start({ DATABASE_URL }));
 });

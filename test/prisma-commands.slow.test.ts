@@ -4,9 +4,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { createTemporaryFolder, runNode } from '@animal-store/platform/testing';
 import { afterAll, describe, expect, test } from 'vitest';
-import { runNode } from '../packages/platform/test/support/process.js';
-import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
 
 const folder = await createTemporaryFolder();
 afterAll(() => rm(folder, { recursive: true }));

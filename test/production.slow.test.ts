@@ -2,16 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
 import {
+  createCaller,
+  createTemporaryFolder,
   type Environment,
   type Program,
   runCommand,
   runNode,
-} from '../packages/platform/test/support/process.js';
-import { asService } from '../packages/platform/test/support/service-role.js';
-import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
-import { createCaller, createTestDatabase } from '../packages/platform/test/support/test-service.js';
+} from '@animal-store/platform/testing';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { asService, createTestDatabase, findServers } from './support/service.js';
 
 interface LockedPackage {
   readonly link?: boolean;
@@ -74,7 +74,7 @@ test('a production install migrates, issues a key, and serves both protocols and
   };
   const npm = (args: readonly string[], own: Environment = environment) =>
     start(runCommand('npm', ['run', '-s', ...args], own, { cwd: folder }));
-  const grant = ['--', '--grant-to', inject('serviceRole').name];
+  const grant = ['--', '--grant-to', findServers().serviceRole.name];
   const migrate = npm(['migrate', ...grant], { ...environment, DATABASE_URL });
   expect([await migrate.ended, migrate.output()]).toEqual([0, expect.stringContaining('applied')]);
   const create = npm(['keys', '--', 'create', '--name', 'shop', '--plan', 'pro', '--json']);

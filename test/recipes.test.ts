@@ -1,8 +1,17 @@
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import {
+  type Caller,
+  createCaller,
+  createTemporaryFolder,
+  post,
+  rpcPath,
+  runCommand,
+  toolCall,
+} from '@animal-store/platform/testing';
 import { PrismaPg } from '@prisma/adapter-pg';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../packages/platform/src/connections/client.js';
 import { ApiError } from '../packages/platform/src/errors/api-error.js';
@@ -20,20 +29,9 @@ import type { Resource } from '../packages/platform/src/operations/resource.js';
 import type { CreateResult, IdempotencyKey } from '../packages/platform/src/tables/idempotency.js';
 import { createTransactions, type Locks } from '../packages/platform/src/tables/transactions.js';
 import { expectInvalidIdsRejected } from '../packages/platform/test/support/document-requests.js';
-import { toolCall } from '../packages/platform/test/support/mcp.js';
 import { createChecker } from '../packages/platform/test/support/openapi-checker.js';
-import { runCommand } from '../packages/platform/test/support/process.js';
 import { rotate } from '../packages/platform/test/support/rotate.js';
-import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  rpcPath,
-  startService,
-  type TestService,
-  untilServed,
-} from '../packages/platform/test/support/test-service.js';
+import { findServers, startService, type TestService, untilServed } from './support/service.js';
 
 // Bookings that belong to a caller, and a list of them in another order: docs/recipes.md shows their code.
 
@@ -241,7 +239,7 @@ beforeAll(async () => {
     CREATE INDEX ON bookings (owner, id);
     CREATE INDEX ON bookings (owner, starts_at, id);
     INSERT INTO insert_turns VALUES ('bookings') ON CONFLICT DO NOTHING;
-    GRANT SELECT, INSERT, UPDATE, DELETE ON bookings TO ${inject('serviceRole').name}`);
+    GRANT SELECT, INSERT, UPDATE, DELETE ON bookings TO ${findServers().serviceRole.name}`);
   const issue = async (name: string, owner?: string) =>
     (await service.keys.create({ name, plan: 'business', owner, expiresAt: null })).key;
   keys = {

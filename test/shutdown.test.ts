@@ -1,14 +1,14 @@
+import { runCommand, untilListening } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { beginCreate } from '../packages/platform/test/support/begin-create.js';
-import { runCommand, untilListening } from '../packages/platform/test/support/process.js';
 import {
   setUpServiceProcesses,
   stop,
   untilReady,
 } from '../packages/platform/test/support/service-processes.js';
 import { startTcpProxy } from '../packages/platform/test/support/tcp-proxy.js';
-import { createTestDatabase } from '../packages/platform/test/support/test-service.js';
 import { list } from './support/operations-under-test.js';
+import { createTestDatabase } from './support/service.js';
 
 const processes = setUpServiceProcesses();
 const { programs, start } = processes;

@@ -4,20 +4,19 @@ import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import {
+  createTemporaryFolder,
+  type Environment,
+  execute,
+  type Program,
+  runCommand,
+  runNode,
+} from '@animal-store/platform/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { create, insertSql, list, OTHER_TABLE, TABLE, TEXT } from '#operations-under-test';
 import { findBrowser, launchBrowser, openPage } from '../packages/platform/test/support/browser.js';
-import { execute } from '../packages/platform/test/support/execute.js';
-import {
-  type Environment,
-  type Program,
-  run,
-  runCommand,
-  runKeys,
-  runNode,
-} from '../packages/platform/test/support/process.js';
-import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
-import { createTestDatabase } from '../packages/platform/test/support/test-service.js';
+import { run, runKeys } from './support/programs.js';
+import { createTestDatabase } from './support/service.js';
 
 let folder: string;
 /** Holds stand-ins for what opens a page on Linux and macOS, which write its address to a file. */

@@ -1,5 +1,6 @@
 import { cpSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { createTemporaryFolder, runCommand } from '@animal-store/platform/testing';
 import { Command } from 'commander';
 import { expect, onTestFinished, test } from 'vitest';
 import { definition } from '#operations-under-test';
@@ -9,10 +10,8 @@ import { addServeCommand } from '../packages/platform/src/cli/serve-command.js';
 import { toInstalledCommands } from '../packages/platform/src/errors/installed-commands.js';
 import { errorTable } from '../packages/platform/test/support/error-table.js';
 import { connectClient } from '../packages/platform/test/support/mcp.js';
-import { runCommand } from '../packages/platform/test/support/process.js';
-import { createTemporaryFolder } from '../packages/platform/test/support/temporary-folder.js';
-import { startService } from '../packages/platform/test/support/test-service.js';
 import { GUIDES_FOLDER, listGuides } from './guides/code-blocks.js';
+import { startService } from './support/service.js';
 
 // What the program prints and hands out outside of docs/, which nobody runs: every command and name in it exists.
 

@@ -1,6 +1,6 @@
+import { message } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
-import { message } from '../packages/platform/test/support/mcp.js';
-import { useService } from '../packages/platform/test/support/test-service.js';
+import { useService } from './support/service.js';
 
 const { call } = useService();
 

@@ -1,23 +1,12 @@
-import type { AddressInfo } from 'node:net';
-import { pino } from 'pino';
+import type { Definition } from '@animal-store/platform/definition';
+import type { Resource } from '@animal-store/platform/operations';
+import { post, startStore, toolCall } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDatabase } from '../packages/platform/src/connections/client.js';
-import type { Definition } from '../packages/platform/src/definition/definition.js';
-import { applyMigrations } from '../packages/platform/src/migrations/migration-runner.js';
-import type { Resource } from '../packages/platform/src/operations/resource.js';
-import { readConfig } from '../packages/platform/src/process/config.js';
-import { createService } from '../packages/platform/src/service.js';
 import { definition as parcels } from '../packages/platform/test/store/definition/definition.js';
 import { resources as parcelResources } from '../packages/platform/test/store/router.js';
-import { toolCall } from '../packages/platform/test/support/mcp.js';
-import {
-  createCaller,
-  createTestDatabase,
-  post,
-  untilConnected,
-} from '../packages/platform/test/support/test-service.js';
 import { definition as animals } from '../src/definition/definition.js';
 import { resources as animalResources } from '../src/router.js';
+import { patient } from './support/service.js';
 
 // The animals, and the store of the platform's tests, at the same time in one process.
 
@@ -27,35 +16,10 @@ let shop: Running;
 let depot: Running;
 
 async function serve(definition: Definition, resources: readonly Resource[]) {
-  const url = await createTestDatabase('template0');
-  await applyMigrations(url, definition.root);
-  const database = openDatabase(url, () => {}, definition);
-  await untilConnected(database);
-  const { app, keys, close } = await createService({
-    definition,
-    config: readConfig(definition.identity, {}),
-    database,
-    log: pino({ level: 'silent' }),
-    resources,
-    overrides: { overload: { delayMs: 60_000 } },
-  });
-  await app.listen({ port: 0, host: '127.0.0.1' });
-  const { port } = app.server.address() as AddressInfo;
-  const { key } = await keys.create({ name: 'test', plan: 'pro' });
-  const address = `http://127.0.0.1:${port}`;
-  const call = createCaller({ url: address, key });
-  return {
-    definition,
-    key,
-    call,
-    issue: keys.create,
-    read: async (path: string) => (await fetch(address + path)).text(),
-    async close() {
-      await app.close();
-      await close();
-      await database.close();
-    },
-  };
+  const store = await startStore({ definition, resources });
+  // A busy machine may answer with a 503.
+  const call = patient(store.call);
+  return { ...store, call, definition, read: async (path: string) => (await fetch(store.url + path)).text() };
 }
 
 beforeAll(async () => {

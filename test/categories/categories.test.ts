@@ -1,6 +1,6 @@
+import { post, rpcPath, toolCall } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
-import { toolCall } from '../../packages/platform/test/support/mcp.js';
-import { post, rpcPath, useService } from '../../packages/platform/test/support/test-service.js';
+import { useService } from '../support/service.js';
 
 const { service, call } = useService();
 

@@ -3,11 +3,10 @@ import { rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '@animal-store/limits/testing';
+import { createTemporaryFolder, runCommand } from '@animal-store/platform/testing';
 import { afterAll, describe, expect, test } from 'vitest';
-import { freePort } from '../../packages/platform/test/support/free-port.js';
 import { hasHaproxy } from '../../packages/platform/test/support/haproxy.js';
-import { runCommand } from '../../packages/platform/test/support/process.js';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 
 /** What the documents add to docs/deploy/haproxy.cfg: a rule of its frontend, and a backend */
 const [, rule = '', backend = ''] =

@@ -1,16 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { createCaller, post } from '@animal-store/platform/testing';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { create, TABLE } from '#operations-under-test';
 import { type Load, startLoad } from '../../packages/platform/test/support/create-load.js';
 import { hasHaproxy } from '../../packages/platform/test/support/haproxy.js';
 import { PostgresServer } from '../../packages/platform/test/support/postgres-server.js';
 import { type PrimaryProxy, startPrimaryProxy } from '../../packages/platform/test/support/primary-proxy.js';
-import {
-  createCaller,
-  post,
-  startService,
-  type TestService,
-} from '../../packages/platform/test/support/test-service.js';
+import { startService, type TestService } from '../support/service.js';
 
 let primary: PostgresServer;
 let standby: PostgresServer;

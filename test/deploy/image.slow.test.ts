@@ -1,15 +1,10 @@
-import { afterEach, expect, inject, test, vi } from 'vitest';
+import { findRedis, freePort } from '@animal-store/limits/testing';
+import { createCaller, type Environment, post, untilListening } from '@animal-store/platform/testing';
+import { afterEach, expect, test, vi } from 'vitest';
 import { beginCreate } from '../../packages/platform/test/support/begin-create.js';
-import { freePort } from '../../packages/platform/test/support/free-port.js';
-import {
-  type Environment,
-  UNREACHED_LIMITS,
-  untilListening,
-} from '../../packages/platform/test/support/process.js';
-import { findRedis } from '../../packages/platform/test/support/redis.js';
-import { asService } from '../../packages/platform/test/support/service-role.js';
-import { createCaller, createTestDatabase, post } from '../../packages/platform/test/support/test-service.js';
 import { type Container, findImage, type Image, runContainer } from '../support/container.js';
+import { UNREACHED_LIMITS } from '../support/programs.js';
+import { asService, createTestDatabase, findServers } from '../support/service.js';
 
 const image = findImage();
 if (!image) process.stderr.write('Skipped the tests of the image, which npm run release:check builds\n');
@@ -47,7 +42,7 @@ async function prepare() {
     REDIS_URL: redis?.url ?? '',
     PORT: `${await freePort()}`,
   };
-  const grant = ['--grant-to', inject('serviceRole').name];
+  const grant = ['--grant-to', findServers().serviceRole.name];
   const migrate = command(['migrate', ...grant], { ...environment, DATABASE_URL });
   expect([await migrate.ended, migrate.output()]).toEqual([0, expect.stringContaining('applied')]);
   const create = command(['keys', 'create', '--name', 'shop', ...UNREACHED_LIMITS, '-q'], environment);

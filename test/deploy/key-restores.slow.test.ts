@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createCaller, createTemporaryFolder, execute, runCommand } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { list } from '#operations-under-test';
-import { execute } from '../../packages/platform/test/support/execute.js';
-import { runCommand } from '../../packages/platform/test/support/process.js';
 import { hasPostgresTools, SystemPostgres } from '../../packages/platform/test/support/system-postgres.js';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
-import { createCaller, startService } from '../../packages/platform/test/support/test-service.js';
+import { startService } from '../support/service.js';
 
 /** The contract's two seconds, and room for a busy machine */
 const FELT = { timeout: 2_000 + 5_000 };

@@ -1,8 +1,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { post } from '@animal-store/platform/testing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { hasHaproxy, type Replica, startHaproxy } from '../../packages/platform/test/support/haproxy.js';
-import { post } from '../../packages/platform/test/support/test-service.js';
 
 const REQUESTS = 20;
 

@@ -1,23 +1,22 @@
+import {
+  type Caller,
+  createCaller,
+  execute,
+  type Program,
+  untilListening,
+} from '@animal-store/platform/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { definition } from '#operations-under-test';
 import { applyGrants } from '../../packages/platform/src/migrations/grants.js';
 import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
 import { type EveryCall, listEveryCall, nameOf } from '../../packages/platform/test/support/every-call.js';
-import { execute } from '../../packages/platform/test/support/execute.js';
 import {
   canCreateNamespaces,
   NetworkNamespace,
 } from '../../packages/platform/test/support/network-namespace.js';
-import {
-  type Program,
-  programOf,
-  runKeys,
-  UNREACHED_LIMITS,
-  untilListening,
-} from '../../packages/platform/test/support/process.js';
 import { createRoles, hasPsql } from '../../packages/platform/test/support/roles.js';
 import { hasPostgresTools, SystemPostgres } from '../../packages/platform/test/support/system-postgres.js';
-import { type Caller, createCaller } from '../../packages/platform/test/support/test-service.js';
+import { programOf, runKeys, UNREACHED_LIMITS } from '../support/programs.js';
 
 const ROLE = 'store';
 const FEW = 6;

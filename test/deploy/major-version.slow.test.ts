@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
+import { createCaller, execute, post, runCommand } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { create, list, OTHER_TABLE, TABLE } from '#operations-under-test';
-import { execute } from '../../packages/platform/test/support/execute.js';
 import { PostgresServer } from '../../packages/platform/test/support/postgres-server.js';
-import { runCommand } from '../../packages/platform/test/support/process.js';
 import { hasPostgresTools, SystemPostgres } from '../../packages/platform/test/support/system-postgres.js';
-import { createCaller, post, startService } from '../../packages/platform/test/support/test-service.js';
+import { startService } from '../support/service.js';
 
 const documented = readFileSync('docs/availability.md', 'utf8');
 const [, steps = ''] = /^\*\*Logical replication\*\*.*?^```\n(.*?)^```$/ms.exec(documented) ?? [];

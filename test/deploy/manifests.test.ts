@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: YAML of many kinds; a path that does not exist fails the test
 type Manifest = any;

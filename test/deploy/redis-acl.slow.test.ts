@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { canStartRedis } from '@animal-store/limits/testing';
+import { until } from '@animal-store/platform/testing';
 import type { Redis } from 'ioredis';
 import { afterEach, describe, expect, test } from 'vitest';
 import {
@@ -15,8 +17,6 @@ import {
 } from '../../packages/limits/test/support/limiter-nodes.js';
 import { startCluster } from '../../packages/limits/test/support/redis-cluster.js';
 import { startSentinels } from '../../packages/limits/test/support/redis-sentinel.js';
-import { canStartRedis } from '../../packages/platform/test/support/redis.js';
-import { until } from '../../packages/platform/test/support/until.js';
 
 const hasRedis = canStartRedis();
 

@@ -1,28 +1,22 @@
-import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
-import { execute } from '../../packages/platform/test/support/execute.js';
-import { freePort } from '../../packages/platform/test/support/free-port.js';
+import { findRedis, freePort } from '@animal-store/limits/testing';
+import {
+  type Caller,
+  createCaller,
+  type Environment,
+  execute,
+  type Program,
+  post,
+  untilListening,
+} from '@animal-store/platform/testing';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import {
   type Haproxy,
   hasHaproxy,
   type Replica,
   startHaproxy,
 } from '../../packages/platform/test/support/haproxy.js';
-import {
-  type Environment,
-  type Program,
-  run,
-  runKeys,
-  UNREACHED_LIMITS,
-  untilListening,
-} from '../../packages/platform/test/support/process.js';
-import { findRedis } from '../../packages/platform/test/support/redis.js';
-import {
-  type Caller,
-  createCaller,
-  createTestDatabase,
-  post,
-  untilServed,
-} from '../../packages/platform/test/support/test-service.js';
+import { run, runKeys, UNREACHED_LIMITS } from '../support/programs.js';
+import { createTestDatabase, findServers, untilServed } from '../support/service.js';
 
 const CLIENTS = 16;
 
@@ -122,7 +116,7 @@ test.skipIf(!isPossible)(
 test.skipIf(!isPossible)(
   "while the database is down, the proxy passes the service's own 503 on",
   async () => {
-    const server = inject('postgresUrl');
+    const server = findServers().url;
     const name = new URL(environment.DATABASE_URL ?? '').pathname.slice(1);
     await execute(server, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
     const terminate = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1';

@@ -1,3 +1,4 @@
+import { createCaller, type Program, untilListening } from '@animal-store/platform/testing';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { type Load, startLoad } from '../../packages/platform/test/support/create-load.js';
 import {
@@ -5,14 +6,7 @@ import {
   NetworkNamespace,
 } from '../../packages/platform/test/support/network-namespace.js';
 import { PostgresServer } from '../../packages/platform/test/support/postgres-server.js';
-import {
-  type Program,
-  programOf,
-  runKeys,
-  UNREACHED_LIMITS,
-  untilListening,
-} from '../../packages/platform/test/support/process.js';
-import { createCaller } from '../../packages/platform/test/support/test-service.js';
+import { programOf, runKeys, UNREACHED_LIMITS } from '../support/programs.js';
 
 let server: PostgresServer;
 let network: NetworkNamespace;

@@ -1,21 +1,20 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { create, list, OTHER_TABLE, otherList, read, TABLE, TYPES } from '#operations-under-test';
-import { addSampleData } from '../../packages/platform/src/migrations/source.js';
-import { execute } from '../../packages/platform/test/support/execute.js';
-import { hasPgbouncer, Pgbouncer } from '../../packages/platform/test/support/pgbouncer.js';
-import { runCommand } from '../../packages/platform/test/support/process.js';
-import { hasPostgresTools, SystemPostgres } from '../../packages/platform/test/support/system-postgres.js';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 import {
   type Caller,
   createCaller,
+  createTemporaryFolder,
+  execute,
   post,
-  startService,
-  type TestService,
-} from '../../packages/platform/test/support/test-service.js';
+  runCommand,
+} from '@animal-store/platform/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { create, list, OTHER_TABLE, otherList, read, TABLE, TYPES } from '#operations-under-test';
+import { addSampleData } from '../../packages/platform/src/migrations/source.js';
+import { hasPgbouncer, Pgbouncer } from '../../packages/platform/test/support/pgbouncer.js';
+import { hasPostgresTools, SystemPostgres } from '../../packages/platform/test/support/system-postgres.js';
 import { definition } from '../../src/definition/definition.js';
+import { startService, type TestService } from '../support/service.js';
 
 const isPossible = hasPostgresTools() && hasPgbouncer();
 

@@ -9,9 +9,9 @@ import { listOperations } from '../../packages/platform/src/operations/list-oper
 import { deprecated } from '../../packages/platform/test/support/deprecated.js';
 import { errorTable } from '../../packages/platform/test/support/error-table.js';
 import { createChecker, SERVERS } from '../../packages/platform/test/support/openapi-checker.js';
-import { PUBLIC_URL, STAGING_URL, startService } from '../../packages/platform/test/support/test-service.js';
 import { SCOPES } from '../../src/definition/scopes.js';
 import { ownKey } from '../../src/store.js';
+import { PUBLIC_URL, STAGING_URL, startService } from '../support/service.js';
 
 const { document, operations, findProblems, findResponse } = createChecker(resources);
 

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { list } from '#operations-under-test';
 import { expectErrorBody } from '../../packages/platform/test/support/expect-error-body.js';
-import { PUBLIC_URL, startService, useService } from '../../packages/platform/test/support/test-service.js';
 import { GUIDES_FOLDER, listGuides } from '../guides/code-blocks.js';
+import { PUBLIC_URL, startService, useService } from '../support/service.js';
 
 const { service } = useService();
 

@@ -1,19 +1,18 @@
 import { type ExecFileException, execFile, execFileSync } from 'node:child_process';
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { execute } from '../../packages/platform/test/support/execute.js';
-import { type KeyServer, startKeyServer, TOKEN } from '../../packages/platform/test/support/key-server.js';
+import { hasProgram } from '@animal-store/limits/testing';
 import {
+  createTemporaryFolder,
   type Environment,
+  execute,
   type Program,
-  run,
-  runKeys,
   untilListening,
-} from '../../packages/platform/test/support/process.js';
-import { hasProgram } from '../../packages/platform/test/support/programs.js';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
-import { createTestDatabase } from '../../packages/platform/test/support/test-service.js';
+} from '@animal-store/platform/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type KeyServer, startKeyServer, TOKEN } from '../../packages/platform/test/support/key-server.js';
+import { run, runKeys } from '../support/programs.js';
+import { createTestDatabase } from '../support/service.js';
 import { type CodeBlock, findDifference, readCodeBlocks } from './code-blocks.js';
 import { answerWithError, startUnreliableProxy } from './unreliable-proxy.js';
 

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { hasProgram } from '@animal-store/limits/testing';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasProgram } from '../../packages/platform/test/support/programs.js';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
-import { useService } from '../../packages/platform/test/support/test-service.js';
+import { useService } from '../support/service.js';
 import { type CodeBlock, readCodeBlocks } from './code-blocks.js';
 import { installMovedClock } from './moved-clock.js';
 import { answerWithError, startUnreliableProxy } from './unreliable-proxy.js';

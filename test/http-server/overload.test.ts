@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { createCaller, oldToolCall } from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { list } from '#operations-under-test';
@@ -7,14 +8,12 @@ import {
   expectErrorBody,
   expectMcpErrorBody,
 } from '../../packages/platform/test/support/expect-error-body.js';
-import { oldToolCall } from '../../packages/platform/test/support/mcp.js';
 import {
-  createCaller,
   createTestDatabase,
   startService,
   type TestService,
   type TestServiceOptions,
-} from '../../packages/platform/test/support/test-service.js';
+} from '../support/service.js';
 
 const databaseUrl = await createTestDatabase();
 const closers: (() => unknown)[] = [];

@@ -1,7 +1,7 @@
+import { execute } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
-import { execute } from '../../packages/platform/test/support/execute.js';
-import { createTestDatabase } from '../../packages/platform/test/support/test-service.js';
+import { createTestDatabase } from '../support/service.js';
 
 /** What keeps rows and reads right on each table, as PostgreSQL writes it. */
 const RULES = `

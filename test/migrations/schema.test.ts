@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
+import { execute } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { create, createItemStore, list, newItemSchema } from '#operations-under-test';
 import { openDatabase } from '../../packages/platform/src/connections/client.js';
 import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
 import { prismaFolderOf } from '../../packages/platform/src/migrations/migrations.js';
 import { addSampleData } from '../../packages/platform/src/migrations/source.js';
-import { execute } from '../../packages/platform/test/support/execute.js';
 import { ALL_SCHEMAS, applyWithEngine } from '../../packages/platform/test/support/schema-engine.js';
-import { createTestDatabase } from '../../packages/platform/test/support/test-service.js';
 import { readSchema } from '../../scripts/migrations/schema-difference.js';
 import { withEngine } from '../../scripts/migrations/schema-engine.js';
 import { definition } from '../../src/definition/definition.js';
 import { SCOPES } from '../../src/definition/scopes.js';
 import type { PrismaClient } from '../../src/generated/client.js';
 import type { Database } from '../../src/store.js';
+import { createTestDatabase } from '../support/service.js';
 
 let migratedUrl: string;
 let database: Database;

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { hasPromtool } from '../../packages/platform/test/support/prometheus.js';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 
 const FOLDER = 'docs/monitoring';
 const TIMEOUT_MS = 120_000;

@@ -1,18 +1,14 @@
 import { readFileSync } from 'node:fs';
+import { findRedis } from '@animal-store/limits/testing';
+import { createCaller, post, rpcPath, untilListening } from '@animal-store/platform/testing';
 import { afterEach, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { create, list, otherList, read } from '#operations-under-test';
 import { startKeyServer } from '../../packages/platform/test/support/key-server.js';
-import { runKeys, UNREACHED_LIMITS, untilListening } from '../../packages/platform/test/support/process.js';
 import { hasPrometheus, startPrometheus } from '../../packages/platform/test/support/prometheus.js';
-import { findRedis } from '../../packages/platform/test/support/redis.js';
 import { setUpServiceProcesses } from '../../packages/platform/test/support/service-processes.js';
-import {
-  createCaller,
-  createTestDatabase,
-  post,
-  rpcPath,
-} from '../../packages/platform/test/support/test-service.js';
+import { runKeys, UNREACHED_LIMITS } from '../support/programs.js';
+import { createTestDatabase } from '../support/service.js';
 
 interface Panel {
   readonly id: number;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
-import { startService } from '../../packages/platform/test/support/test-service.js';
+import { startService } from '../support/service.js';
 
 test('the dashboard shows every metric of the service', async () => {
   const service = await startService();

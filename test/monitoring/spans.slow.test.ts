@@ -3,23 +3,23 @@ import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findRedis, reportMissing } from '@animal-store/limits/testing';
+import {
+  createCaller,
+  createTemporaryFolder,
+  oldToolCall,
+  type Program,
+  post,
+  runCommand,
+  untilListening,
+} from '@animal-store/platform/testing';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { create, list, newItem, read, TABLE } from '#operations-under-test';
 import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
 import { definition as parcels } from '../../packages/platform/test/store/definition/definition.js';
-import { oldToolCall } from '../../packages/platform/test/support/mcp.js';
 import { type Span, startCollector } from '../../packages/platform/test/support/otlp-collector.js';
-import {
-  type Program,
-  runCommand,
-  runKeys,
-  UNREACHED_LIMITS,
-  untilListening,
-} from '../../packages/platform/test/support/process.js';
-import { reportMissing } from '../../packages/platform/test/support/programs.js';
-import { findRedis } from '../../packages/platform/test/support/redis.js';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
-import { createCaller, createTestDatabase, post } from '../../packages/platform/test/support/test-service.js';
+import { runKeys, UNREACHED_LIMITS } from '../support/programs.js';
+import { createTestDatabase } from '../support/service.js';
 
 const SERVER = 2;
 const VERSIONS = [20, 22, 24, 26];

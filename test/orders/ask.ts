@@ -1,13 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type Input,
-  PROTOCOL_NAMES,
-  PROTOCOLS,
-  type Protocol,
-} from '../../packages/platform/test/support/every-protocol.js';
-import { createChecker } from '../../packages/platform/test/support/openapi-checker.js';
-import type { Caller } from '../../packages/platform/test/support/test-service.js';
-import { resources } from '../support/operations-under-test.js';
+import { type Caller, createProtocols, PROTOCOLS, type Protocol } from '@animal-store/platform/testing';
+import { resources } from '../../src/router.js';
 
 /** What an operation responded with: its output, or the code of its error. */
 export interface Answer {
@@ -20,23 +13,18 @@ export interface Answer {
 /** The operations that a shop's day needs */
 export type Asked = 'getPet' | 'updatePet' | 'createOrder' | 'getOrder' | 'updateOrder';
 
-const { findOperation } = createChecker(resources);
-export const protocolOf = (n: number) => PROTOCOL_NAMES[n % PROTOCOL_NAMES.length] as Protocol;
+const protocolsOf = createProtocols(resources);
+export const protocolOf = (n: number) => PROTOCOLS[n % PROTOCOLS.length] as Protocol;
 
 /** Calls once. */
 export async function askOnce(
   protocol: Protocol,
   by: Caller,
   operation: Asked,
-  input: Input,
+  input: Readonly<Record<string, unknown>>,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  const { headers: received, ...answer } = await PROTOCOLS[protocol](
-    by,
-    findOperation(operation),
-    input,
-    headers,
-  );
+  const { headers: received, ...answer } = await protocolsOf(by)[protocol](operation, input, headers);
   return { ...answer, isReplay: received.get('idempotency-replayed') === 'true' };
 }
 

@@ -1,13 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { type Caller, createCaller, PROTOCOLS, type Protocol, post } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PROTOCOL_NAMES, type Protocol } from '../../packages/platform/test/support/every-protocol.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  useService,
-} from '../../packages/platform/test/support/test-service.js';
+import { startService, useService } from '../support/service.js';
 import { type Answer, ask, protocolOf } from './ask.js';
 import { killWhileWaiting } from './kill-while-waiting.js';
 
@@ -48,7 +42,7 @@ async function ordersOf(petId: number): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
-test.each(PROTOCOL_NAMES)(
+test.each(PROTOCOLS)(
   'over %s an order of an available animal is placed, and the animal is pending',
   async (name) => {
     const petId = await addPet();
@@ -78,7 +72,7 @@ test.each(['pending', 'sold'])(
   'an animal that is %s cannot be ordered: 409, over every protocol',
   async (status) => {
     const petId = await addPet(status);
-    for (const name of PROTOCOL_NAMES)
+    for (const name of PROTOCOLS)
       expect((await place(name, { petId })).result).toMatchObject({ code: 'pet_not_available', status: 409 });
     expect([await ordersOf(petId), await statusOf(petId)]).toEqual([[], status]);
   },
@@ -86,7 +80,7 @@ test.each(['pending', 'sold'])(
 
 test('an animal that there is not is a 400 that names petId, over every protocol', async () => {
   const message = expect.stringContaining('petId is not the id of an animal.');
-  for (const name of PROTOCOL_NAMES)
+  for (const name of PROTOCOLS)
     expect((await place(name, { petId: 999_999 })).result).toMatchObject({
       code: 'invalid_request',
       message,
@@ -109,7 +103,7 @@ test('of 50 orders for one animal at once, over all protocols and two nodes, one
   expect(await ordersOf(petId)).toEqual(placed.map(({ result }) => result.id));
 });
 
-test.each(PROTOCOL_NAMES)(
+test.each(PROTOCOLS)(
   'over %s 50 orders at once with one Idempotency-Key are one order, and all get its answer or are told to wait',
   async (name) => {
     const petId = await addPet();

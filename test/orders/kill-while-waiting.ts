@@ -1,12 +1,8 @@
+import { type Caller, createCaller, execute, untilListening } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { expect, onTestFinished } from 'vitest';
-import { execute } from '../../packages/platform/test/support/execute.js';
-import { run, untilListening } from '../../packages/platform/test/support/process.js';
-import {
-  type Caller,
-  createCaller,
-  type TestService,
-} from '../../packages/platform/test/support/test-service.js';
+import { run } from '../support/programs.js';
+import type { TestService } from '../support/service.js';
 
 /**
  * Calls a process of its own on the database of a service, and kills it while the call waits for what a statement has locked.

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { createCaller, post, until, untilListening } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
-import { run, untilListening } from '../../packages/platform/test/support/process.js';
-import { createCaller, post, useService } from '../../packages/platform/test/support/test-service.js';
-import { until } from '../../packages/platform/test/support/until.js';
+import { run } from '../support/programs.js';
+import { useService } from '../support/service.js';
 import { type Asked, ask, askOnce, protocolOf } from './ask.js';
 import { expectSound } from './sound.js';
 

@@ -1,12 +1,7 @@
+import { createCaller, execute, PROTOCOLS } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
-import { PROTOCOL_NAMES } from '../../packages/platform/test/support/every-protocol.js';
-import { execute } from '../../packages/platform/test/support/execute.js';
-import {
-  createCaller,
-  createTestDatabase,
-  startService,
-} from '../../packages/platform/test/support/test-service.js';
 import { NEXT_STATUSES } from '../../src/order-progress.js';
+import { createTestDatabase, startService } from '../support/service.js';
 import { type Asked, ask } from './ask.js';
 
 /** Which no version of this code knows */
@@ -23,7 +18,7 @@ test('a status that a later version has added is read, takes an animal off sale,
   await execute(databaseUrl, `INSERT INTO orders (pet_id, status) VALUES (1, '${NEWER}')`);
   for (const path of ['pets', 'store/orders'])
     expect((await call(`/v1/${path}`)).body).toMatchObject([{ id: 1, status: NEWER }]);
-  for (const protocol of PROTOCOL_NAMES) {
+  for (const protocol of PROTOCOLS) {
     const askBy = (operation: Asked, input: Record<string, unknown>) => ask(protocol, call, operation, input);
     expect((await askBy('getPet', { petId: 1 })).result.status).toBe(NEWER);
     expect((await askBy('getOrder', { orderId: 1 })).result.status).toBe(NEWER);

@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { type Caller, createCaller, post } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-} from '../../packages/platform/test/support/test-service.js';
+import { startService, type TestService } from '../support/service.js';
 import { type Answer, type Asked, ask, protocolOf } from './ask.js';
 import { expectSound } from './sound.js';
 

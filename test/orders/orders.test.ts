@@ -1,18 +1,10 @@
+import { createCaller, execute, post, rpcPath, toolCall } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { beforeAll, expect, test } from 'vitest';
 import { definition } from '#operations-under-test';
 import { openDatabase } from '../../packages/platform/src/connections/client.js';
 import { addSampleData } from '../../packages/platform/src/migrations/source.js';
-import { execute } from '../../packages/platform/test/support/execute.js';
-import { toolCall } from '../../packages/platform/test/support/mcp.js';
-import {
-  createCaller,
-  createTestDatabase,
-  post,
-  rpcPath,
-  startService,
-  useService,
-} from '../../packages/platform/test/support/test-service.js';
+import { createTestDatabase, startService, useService } from '../support/service.js';
 import { expectSound } from './sound.js';
 
 const { call, service } = useService();

@@ -1,5 +1,5 @@
+import { execute } from '@animal-store/platform/testing';
 import { expect } from 'vitest';
-import { execute } from '../../packages/platform/test/support/execute.js';
 
 /** Animals whose status contradicts their orders: where nobody else makes an animal pending, it is while it has an open one. */
 const CONTRADICTIONS = `

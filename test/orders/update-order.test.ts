@@ -1,16 +1,9 @@
+import { createCaller, execute, message, PROTOCOLS, post } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
-import { runInProcess } from '../../packages/platform/test/support/command.js';
-import { PROTOCOL_NAMES } from '../../packages/platform/test/support/every-protocol.js';
-import { BEGIN_FOR_LONG, execute } from '../../packages/platform/test/support/execute.js';
-import { message } from '../../packages/platform/test/support/mcp.js';
-import {
-  createCaller,
-  createTestDatabase,
-  post,
-  startService,
-  useService,
-} from '../../packages/platform/test/support/test-service.js';
+import { BEGIN_FOR_LONG } from '../../packages/platform/test/support/begin-for-long.js';
 import { NEXT_STATUSES, ONE_OPEN_ORDER, OPEN_STATUSES, petStatusWith } from '../../src/order-progress.js';
+import { runInProcess } from '../support/programs.js';
+import { createTestDatabase, startService, useService } from '../support/service.js';
 import { type Asked, ask } from './ask.js';
 import { killWhileWaiting } from './kill-while-waiting.js';
 import { expectSound } from './sound.js';
@@ -58,7 +51,7 @@ const DAY: readonly Step[] = [
   ['updateOrder', { status: 'delivered' }, { status: 'delivered' }, 'sold'],
 ];
 
-test.each(PROTOCOL_NAMES)("over %s a shop's day has the answers of the table, call by call", async (name) => {
+test.each(PROTOCOLS)("over %s a shop's day has the answers of the table, call by call", async (name) => {
   const petId = await addPet();
   let orderId = 0;
   for (const [n, [operation, input, answer, pet]] of DAY.entries()) {
@@ -135,7 +128,7 @@ test('whoever inserts a second open order of an animal is refused by PostgreSQL,
       'orders_open_pet_id_key',
     );
     // The animal is available, as nobody may make it over the API.
-    for (const name of PROTOCOL_NAMES)
+    for (const name of PROTOCOLS)
       expect((await ask(name, call, 'createOrder', { petId })).code).toBe('pet_not_available');
     expect(await statusOf(petId)).toBe('available');
     await pool.query('DELETE FROM orders WHERE id = $1', [rows[0].id]);

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { definition } from '#operations-under-test';
 import { openDatabase } from '../../packages/platform/src/connections/client.js';
-import { createTestDatabase } from '../../packages/platform/test/support/test-service.js';
 import type { PrismaClient } from '../../src/generated/client.js';
 import type { Database } from '../../src/store.js';
+import { createTestDatabase } from '../support/service.js';
 
 let database: Database;
 let prisma: PrismaClient;

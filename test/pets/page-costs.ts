@@ -1,8 +1,8 @@
+import { createCaller, execute } from '@animal-store/platform/testing';
 import { expect } from 'vitest';
-import { execute } from '../../packages/platform/test/support/execute.js';
 import { countPagesRead } from '../../packages/platform/test/support/explain.js';
-import { createCaller, startService } from '../../packages/platform/test/support/test-service.js';
 import { ORDER_STATUSES } from '../../src/order-progress.js';
+import { startService } from '../support/service.js';
 
 /** Nearly all animals are available and in category 5. Others of either kind are rare, and of some there are none. */
 const SKEWED = `

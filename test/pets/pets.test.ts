@@ -1,6 +1,7 @@
+import { post } from '@animal-store/platform/testing';
 import { beforeEach, expect, test } from 'vitest';
-import { post, useService } from '../../packages/platform/test/support/test-service.js';
 import { pet } from '../../src/pets/schema.js';
+import { useService } from '../support/service.js';
 
 const { call, service } = useService();
 beforeEach(async () => {

@@ -1,10 +1,10 @@
 import createClient from 'openapi-fetch';
 import { expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
-import { useService } from '../../packages/platform/test/support/test-service.js';
 import type { order } from '../../src/orders/schema.js';
 import type { newPet, pet } from '../../src/pets/schema.js';
 import type { components, paths } from '../support/openapi-types.js';
+import { useService } from '../support/service.js';
 
 type Schemas = components['schemas'];
 /** In zod an optional member may also be undefined, which JSON does not have. */

@@ -1,15 +1,13 @@
+import { createProtocols, message, PROTOCOLS, post } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
-import { PROTOCOL_NAMES, PROTOCOLS } from '../../packages/platform/test/support/every-protocol.js';
-import { message } from '../../packages/platform/test/support/mcp.js';
-import { createChecker } from '../../packages/platform/test/support/openapi-checker.js';
-import { patient, post, useService } from '../../packages/platform/test/support/test-service.js';
 import { newPet, type Pet, petChange } from '../../src/pets/schema.js';
-import { resources } from '../support/operations-under-test.js';
+import { resources } from '../../src/router.js';
+import { patient, useService } from '../support/service.js';
 
 const { call: send } = useService();
 const call = patient(send);
 
-const { findOperation } = createChecker(resources);
+const protocols = createProtocols(resources)(call);
 
 /** Members of a new animal that stay as they are. */
 const UNCHANGEABLE: readonly string[] = [];
@@ -17,9 +15,9 @@ const UNCHANGEABLE: readonly string[] = [];
 const patch = (body: unknown) => ({ ...post(body), method: 'PATCH' });
 
 /** The ways to change an animal: each responds with it, or with the body of an error. */
-const UPDATES = PROTOCOL_NAMES.map((protocol) => {
+const UPDATES = PROTOCOLS.map((protocol) => {
   const update = async (petId: unknown, change: object) => {
-    const { code, result } = await PROTOCOLS[protocol](call, findOperation('updatePet'), {
+    const { code, result } = await protocols[protocol]('updatePet', {
       petId,
       ...change,
     });

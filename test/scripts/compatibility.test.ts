@@ -1,14 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { MIN_NOTICE_MONTHS as CHECKED_MONTHS, RULES } from '../../packages/compatibility/src/rules.js';
 import { all, drop, type Edit } from '../../packages/compatibility/test/document-edits.js';
 import { deprecationHeaders, MIN_NOTICE_MONTHS } from '../../packages/platform/src/contract/deprecation.js';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
-import { startService } from '../../packages/platform/test/support/test-service.js';
 import { IDENTITY } from '../../src/definition/identity.js';
 import { create, list } from '../support/operations-under-test.js';
+import { startService } from '../support/service.js';
 
 const readJson = async (path: string) => JSON.parse(await readFile(path, 'utf8'));
 

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 import { definition } from '../../src/definition/definition.js';
 
 /** The declarations below a folder, without their comments */

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { type Environment, runNode } from '@animal-store/platform/testing';
 import { afterEach, expect, test } from 'vitest';
-import { type Environment, runNode } from '../../packages/platform/test/support/process.js';
 
 const servers: { close(): unknown; closeAllConnections?: () => void }[] = [];
 afterEach(() => {

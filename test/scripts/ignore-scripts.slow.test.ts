@@ -1,6 +1,6 @@
 import { stat, utimes } from 'node:fs/promises';
+import { runCommand } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
-import { runCommand } from '../../packages/platform/test/support/process.js';
 
 test('with ignore-scripts=true a command does not run an old build', { timeout: 60_000 }, async () => {
   const now = new Date();

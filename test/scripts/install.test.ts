@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { afterAll, expect, test } from 'vitest';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 
 const root = await createTemporaryFolder();
 afterAll(() => rm(root, { recursive: true }));

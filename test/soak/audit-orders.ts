@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { execute } from '../../packages/platform/test/support/execute.js';
+import { execute } from '@animal-store/platform/testing';
 import { OPEN_STATUSES } from '../../src/order-progress.js';
 import type { Order } from '../../src/orders/schema.js';
 import { LAST_SEEDED, PET_COUNT, type Pet } from './catalogue.js';

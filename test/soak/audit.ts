@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { execute } from '../../packages/platform/test/support/execute.js';
+import { execute } from '@animal-store/platform/testing';
 import { auditOrders, type OrderAudit } from './audit-orders.js';
 import { LAST_SEEDED, type Pet } from './catalogue.js';
 import type { Ledger } from './ledger.js';

@@ -1,6 +1,7 @@
+import type { Environment } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { generateKey, hashKey } from '../../packages/platform/src/keys/format.js';
-import { type Environment, runKeys } from '../../packages/platform/test/support/process.js';
+import { runKeys } from '../support/programs.js';
 import { pick, randomInteger, randomOfFaults } from './random.js';
 
 /** What SQL has made of a key for some time. By performance.now() */

@@ -1,4 +1,4 @@
-import { execute } from '../../packages/platform/test/support/execute.js';
+import { execute } from '@animal-store/platform/testing';
 import { pick } from './random.js';
 
 /** Pets that never change: their ids are 1 to this, their statuses alternate. */

@@ -1,23 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import {
-  type Environment,
-  type Program,
-  runKeys,
-  UNREACHED_LIMITS,
-  untilListening,
-} from '../../packages/platform/test/support/process.js';
-import { findRedis } from '../../packages/platform/test/support/redis.js';
-import { setUpServiceProcesses } from '../../packages/platform/test/support/service-processes.js';
-import { startTcpProxy } from '../../packages/platform/test/support/tcp-proxy.js';
+import { findRedis } from '@animal-store/limits/testing';
 import {
   type Caller,
   createCaller,
-  createTestDatabase,
+  type Environment,
+  type Program,
   post,
-} from '../../packages/platform/test/support/test-service.js';
+  untilListening,
+} from '@animal-store/platform/testing';
+import { expect, test } from 'vitest';
+import { setUpServiceProcesses } from '../../packages/platform/test/support/service-processes.js';
+import { startTcpProxy } from '../../packages/platform/test/support/tcp-proxy.js';
+import { runKeys, UNREACHED_LIMITS } from '../support/programs.js';
+import { createTestDatabase } from '../support/service.js';
 
 const redis = await findRedis();
 const processes = setUpServiceProcesses();

@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { until, untilListening } from '@animal-store/platform/testing';
 import type { PostgresServer } from '../../packages/platform/test/support/postgres-server.js';
-import { run as runService, untilListening } from '../../packages/platform/test/support/process.js';
-import { until } from '../../packages/platform/test/support/until.js';
+import { run as runService } from '../support/programs.js';
 import { type Audit, auditDatabase } from './audit.js';
 import { type Callers, createCallers } from './callers.js';
 import { prepareCatalogue } from './catalogue.js';

@@ -1,7 +1,7 @@
+import { findRedis } from '@animal-store/limits/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { errorOf } from '../../packages/platform/test/support/error-table.js';
 import { PostgresServer } from '../../packages/platform/test/support/postgres-server.js';
-import { findRedis } from '../../packages/platform/test/support/redis.js';
 import { OPERATIONS, successStatus } from './operations.js';
 import type { PhaseReport } from './phases.js';
 import { SEED } from './random.js';

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { findBrowser } from '../../packages/platform/test/support/browser.js';
-import { startService } from '../../packages/platform/test/support/test-service.js';
+import { startService } from '../support/service.js';
 import { setUpStorefront } from '../support/storefront.js';
 import {
   badges,

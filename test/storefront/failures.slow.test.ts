@@ -1,17 +1,14 @@
 import { createLimiter } from '@animal-store/limits';
 import type { Resource } from '@animal-store/platform/operations';
+import { createCaller } from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { findBrowser } from '../../packages/platform/test/support/browser.js';
-import {
-  createCaller,
-  createTestDatabase,
-  startService,
-} from '../../packages/platform/test/support/test-service.js';
 import { WINDOWS } from '../../src/definition/plans.js';
 import type { PetStore } from '../../src/pets/store.js';
 import { resources } from '../../src/router.js';
+import { createTestDatabase, startService } from '../support/service.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import {
   announcement,

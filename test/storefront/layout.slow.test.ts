@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { findBrowser } from '../../packages/platform/test/support/browser.js';
-import { startService } from '../../packages/platform/test/support/test-service.js';
+import { startService } from '../support/service.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import { choose, fill, names } from '../support/storefront-page.js';
 

@@ -1,7 +1,8 @@
+import { createCaller } from '@animal-store/platform/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { findBrowser } from '../../packages/platform/test/support/browser.js';
-import { createCaller, startService } from '../../packages/platform/test/support/test-service.js';
 import { SCOPES } from '../../src/definition/scopes.js';
+import { startService } from '../support/service.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import {
   announcement,

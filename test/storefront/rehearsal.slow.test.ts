@@ -10,7 +10,7 @@ import {
   openPage,
 } from '../../packages/platform/test/support/browser.js';
 import { errorTable } from '../../packages/platform/test/support/error-table.js';
-import { startService, type TestService } from '../../packages/platform/test/support/test-service.js';
+import { startService, type TestService } from '../support/service.js';
 import { addPets } from '../support/storefront.js';
 import { expectFieldError, FAILED_REQUESTS, fill, names } from '../support/storefront-page.js';
 

@@ -1,14 +1,14 @@
 import { chmod, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
+  createTemporaryFolder,
   type Environment,
   type Program,
   runCommand,
   runNode,
-} from '../../packages/platform/test/support/process.js';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
+} from '@animal-store/platform/testing';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 
 const ADDRESS = /(http:\/\/127\.0\.0\.1:\d+\/)#key=(as_test_\w+)/;
 

@@ -1,11 +1,8 @@
+import { createCaller } from '@animal-store/platform/testing';
 import type { Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { findBrowser } from '../../packages/platform/test/support/browser.js';
-import {
-  createCaller,
-  startService,
-  type TestService,
-} from '../../packages/platform/test/support/test-service.js';
+import { startService, type TestService } from '../support/service.js';
 import { setUpStorefront } from '../support/storefront.js';
 import {
   announcement,

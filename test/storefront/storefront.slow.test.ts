@@ -1,9 +1,8 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createTemporaryFolder, runNode } from '@animal-store/platform/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { findBrowser, openPage } from '../../packages/platform/test/support/browser.js';
-import { runNode } from '../../packages/platform/test/support/process.js';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 import { setUpStorefront } from '../support/storefront.js';
 import {
   expectFieldError,

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Environment, type Program, runCommand } from '../../packages/platform/test/support/process.js';
-import { until } from '../../packages/platform/test/support/until.js';
+import { type Environment, type Program, runCommand, until } from '@animal-store/platform/testing';
 
 /** What `npm run release:check` has built: an image as a folder, and its configuration. */
 export interface Image {

@@ -1,10 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { createTemporaryFolder, runNode } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { withAlias } from '../../packages/platform/test/support/missing-module.js';
-import { runNode } from '../../packages/platform/test/support/process.js';
-import { createTemporaryFolder } from '../../packages/platform/test/support/temporary-folder.js';
 
 /** What Vitest does at a signal, and what it calls before the tests */
 const SCRIPT = `

@@ -13,7 +13,7 @@ import {
   openPage,
   type WatchedPage,
 } from '../../packages/platform/test/support/browser.js';
-import { startService, type TestService } from '../../packages/platform/test/support/test-service.js';
+import { startService, type TestService } from './service.js';
 
 const SIZES = [
   { width: 390, height: 844 },

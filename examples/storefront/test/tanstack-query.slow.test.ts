@@ -2,7 +2,6 @@ import { type AppRouter, createClient, nextCursor } from '@animal-store/client';
 import { dehydrate, hydrate, InfiniteQueryObserver, QueryClient } from '@tanstack/react-query';
 import { createTRPCOptionsProxy } from '@trpc/tanstack-react-query';
 import { expect, onTestFinished, test } from 'vitest';
-import { startService } from '../../../packages/platform/test/support/test-service.js';
 import {
   create,
   type Item,
@@ -11,6 +10,7 @@ import {
   TABLE,
   TEXT,
 } from '../../../test/support/operations-under-test.js';
+import { startService } from '../../../test/support/service.js';
 
 async function connect() {
   const service = await startService();

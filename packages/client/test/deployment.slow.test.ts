@@ -1,9 +1,9 @@
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '@animal-store/limits/testing';
+import { type Program, runCommand, untilListening } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../../platform/test/support/free-port.js';
-import { type Program, runCommand, untilListening } from '../../platform/test/support/process.js';
 import { createTestDatabase } from '../../platform/test/support/test-service.js';
 import { copySources, npm, packCopy, ROOT, run } from './installed-package.js';
 

@@ -1,10 +1,10 @@
 import { readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { build, type Rolldown } from 'vite';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { SCOPES } from '../../../src/definition/scopes.js';
-import { createTemporaryFolder } from '../../platform/test/support/temporary-folder.js';
 import { useService } from '../../platform/test/support/test-service.js';
 import {
   copySources,

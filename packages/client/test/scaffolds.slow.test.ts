@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { afterAll, expect, test } from 'vitest';
-import { createTemporaryFolder } from '../../platform/test/support/temporary-folder.js';
 import { findPacked, npm, ROOT } from './installed-package.js';
 
 const CREATE = "const client = createClient({ baseUrl: 'http://127.0.0.1:3000', apiKey: 'as_test_…' });";

@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { canStartRedis, freePort } from '@animal-store/limits/testing';
 import fc from 'fast-check';
 import { RLWrapperTimeouts } from 'rate-limiter-flexible';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -13,7 +14,6 @@ import {
 } from '../src/index.js';
 import { MemoryStore } from '../src/memory-store.js';
 import { RedisStore } from '../src/redis/store.js';
-import { freePort } from './support/free-port.js';
 import { admin, closeAll, countAllowed, node, server } from './support/limiter-nodes.js';
 import {
   anyLimits,
@@ -31,7 +31,6 @@ import {
   silent,
 } from './support/limiter-stores.js';
 import { MODEL_RUNS } from './support/model-runs.js';
-import { canStartRedis } from './support/redis.js';
 import { WINDOWS } from './support/windows.js';
 
 // A store that failed would have been replaced by memory, which keeps the same promises.

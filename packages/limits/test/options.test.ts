@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { findRedis, freePort } from '@animal-store/limits/testing';
 import { afterAll, afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { createLimiter, type LimiterOptions, type Subject } from '../src/index.js';
-import { freePort } from './support/free-port.js';
 import { admin, closeAll, reaches } from './support/limiter-nodes.js';
 import { silent } from './support/limiter-stores.js';
-import { findRedis } from './support/redis.js';
 import { WINDOWS } from './support/windows.js';
 
 afterEach(closeAll);

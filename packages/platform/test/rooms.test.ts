@@ -59,7 +59,10 @@ test('every room is in the table of rooms, imports what its row names and no mor
       new Set([...(used.get(room) ?? []), ...listImports(path).filter((each) => each !== room)]),
     );
   }
-  for (const top of ['app.ts', 'run.ts', 'server.ts', 'service.ts']) used.delete(top);
+  const aboveAll = ['app.ts', 'run.ts', 'server.ts', 'service.ts', 'testing'];
+  for (const top of aboveAll) used.delete(top);
+  const upwards = [...used].filter(([, imports]) => [...imports].some((each) => aboveAll.includes(each)));
+  expect(upwards).toEqual([]);
   const names = [...rooms.map(({ name }) => name), ...libraries];
   for (const [index, { name, imports }] of rooms.entries())
     expect([name, imports.filter((each) => names.indexOf(each) <= index)]).toEqual([name, []]);
@@ -111,6 +114,46 @@ test('a store imports its own files, its definition, and the packages that it in
   }
 });
 
+/**
+ * What the store's folders still import of the insides of packages, by the beginning of its path, and why. Whatever is not here,
+ * they use through what is installed.
+ */
+const INSIDES: Readonly<Record<string, string>> = {
+  'packages/platform/test/support/':
+    'servers, proxies, browsers and faults that only tests of this repository start',
+  'packages/platform/test/store/':
+    'the second of two stores in one process, and the migrations that both copy',
+  'packages/limits/test/support/': 'clusters of Redis that slow tests start',
+  'packages/platform/src/contract/': 'documents are compared with these constants',
+  'packages/platform/src/docs/plain-page': 'the page is tried on the document of the animals',
+  'packages/platform/src/errors/': 'documents and texts are compared with the table of errors',
+  'packages/platform/src/keys/': 'the bench measures the checks of keys by themselves',
+  'packages/platform/src/own-key/': 'the soak knows what getKey answers',
+  'packages/platform/src/connections/': 'the upgrade check opens databases as the previous version does',
+  'packages/platform/src/migrations/': 'the upgrade check migrates from the previous version on',
+  'packages/platform/src/operations/': 'recipes and documents are compared with the list of operations',
+  'packages/platform/src/process/': 'documents are compared with the variables and their errors',
+  'packages/platform/src/tables/': 'recipes show stores by their parts',
+  'packages/platform/src/timing/': 'documents are compared with these timeouts',
+  'packages/platform/src/usage/': 'documents are compared with the interval of the flush',
+  'packages/platform/src/cli/': 'the texts of all commands are read',
+  'packages/platform/src/load-once': 'the schema engine is loaded once',
+  'packages/compatibility/': 'the check of the document runs its command',
+};
+
+test('the animals use what is installed: nothing of the insides of a package, but for the list of exceptions', () => {
+  const folders = ['src', 'test', 'scripts', 'bench', 'examples'];
+  const used = folders.flatMap(listSources).flatMap((path) =>
+    listTargets(path)
+      .filter((target) => target.startsWith('.'))
+      .map((target) => join(dirname(path), target))
+      .filter((target) => /^packages\/[\w-]+\/(?:src|test)\//.test(target)),
+  );
+  const begins = (start: string) => (target: string) => target.startsWith(start);
+  expect(used.filter((target) => !Object.keys(INSIDES).some((start) => begins(start)(target)))).toEqual([]);
+  expect(Object.keys(INSIDES).filter((start) => !used.some(begins(start)))).toEqual([]);
+});
+
 test('a library imports other libraries and packages of others, and nothing of the service', () => {
   expect(libraries.length).toBeGreaterThan(1);
   for (const library of libraries) {
@@ -153,8 +196,16 @@ test('nothing in the platform says what the store is called or serves', () => {
   }
 });
 
-/** What may be kept, by file: scripts of package.json by the folder of a store, and the pause of a busy process */
-const KEPT = ['admission/charge.ts', 'errors/installed-commands.ts'];
+/**
+ * What may be kept, by file: the pause of a busy process, the turns of commands, and by the folder of a store the scripts of its
+ * package.json and the servers of its tests
+ */
+const KEPT = [
+  'admission/charge.ts',
+  'errors/installed-commands.ts',
+  'testing/command.ts',
+  'testing/servers.ts',
+];
 
 test('no module of the platform keeps a definition: two stores run in one process', () => {
   const mutable =

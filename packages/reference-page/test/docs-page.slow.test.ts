@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { type Caller, createCaller, post } from '@animal-store/platform/testing';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -14,13 +15,7 @@ import {
   openPage,
   type WatchedPage,
 } from '../../platform/test/support/browser.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-} from '../../platform/test/support/test-service.js';
+import { startService, type TestService } from '../../platform/test/support/test-service.js';
 
 const { prepareGuides } = await import(pathToFileURL('scripts/guides.js').href);
 

@@ -3,6 +3,8 @@ import { mkdtemp, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { hasProgram } from '@animal-store/limits/testing';
+import { createTemporaryFolder, until } from '@animal-store/platform/testing';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { listGuides, readCodeBlocks } from '../../../test/guides/code-blocks.js';
@@ -14,10 +16,7 @@ import {
   launchBrowser,
   openPage,
 } from '../../platform/test/support/browser.js';
-import { hasProgram } from '../../platform/test/support/programs.js';
-import { createTemporaryFolder } from '../../platform/test/support/temporary-folder.js';
 import { startService, type TestService } from '../../platform/test/support/test-service.js';
-import { until } from '../../platform/test/support/until.js';
 
 const CONTACT_URL = 'https://help.pets.example/';
 /** On a busy machine, Scalar takes its time to render the guides. */

@@ -1,6 +1,7 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createCaller } from '@animal-store/platform/testing';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { create, list, resources } from '../../../test/support/operations-under-test.js';
@@ -13,7 +14,7 @@ import {
   type WatchedPage,
 } from '../../platform/test/support/browser.js';
 import { deprecated } from '../../platform/test/support/deprecated.js';
-import { createCaller, startService, type TestService } from '../../platform/test/support/test-service.js';
+import { startService, type TestService } from '../../platform/test/support/test-service.js';
 
 const DAY_MS = 86_400_000;
 /** Scalar takes its time on a busy machine. */

@@ -1,16 +1,13 @@
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { createTemporaryFolder, execute, runNode } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { OperatorError } from '../../../packages/platform/src/errors/operator-error.js';
 import { applyMigrations } from '../../../packages/platform/src/migrations/migration-runner.js';
 import { prismaFolderOf, readMigrations } from '../../../packages/platform/src/migrations/migrations.js';
-import { execute } from '../../../packages/platform/test/support/execute.js';
-import { runNode } from '../../../packages/platform/test/support/process.js';
-import { asService } from '../../../packages/platform/test/support/service-role.js';
-import { createTemporaryFolder } from '../../../packages/platform/test/support/temporary-folder.js';
-import { createTestDatabase } from '../../../packages/platform/test/support/test-service.js';
 import { draftMigration, findDrift } from '../../../scripts/migrations/schema-difference.js';
 import { definition } from '../../../src/definition/definition.js';
+import { asService, createTestDatabase } from '../../support/service.js';
 
 /** A copy of prisma/, and what adds a model to its schema. */
 async function copyPrisma() {

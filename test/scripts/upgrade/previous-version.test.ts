@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { afterAll, expect, test } from 'vitest';
-import { createTemporaryFolder } from '../../../packages/platform/test/support/temporary-folder.js';
 import { findPrevious } from '../../../scripts/upgrade/previous-version.js';
 
 const folder = await createTemporaryFolder();

@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { createTemporaryFolder, runNode } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runNode } from '../../../packages/platform/test/support/process.js';
-import { createTemporaryFolder } from '../../../packages/platform/test/support/temporary-folder.js';
 import { linkPackages } from '../../../scripts/upgrade/previous-version.js';
 
 const TIMEOUT_MS = 600_000;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { canStartRedis, type RedisServer, until } from '@animal-store/limits/testing';
 import { afterEach, describe, expect, test } from 'vitest';
 import {
   closeAll,
@@ -11,10 +12,8 @@ import {
   reaches,
   subject,
 } from '../support/limiter-nodes.js';
-import { canStartRedis, type RedisServer } from '../support/redis.js';
 import { startCluster } from '../support/redis-cluster.js';
 import { startSentinels } from '../support/redis-sentinel.js';
-import { until } from '../support/until.js';
 
 const hasRedis = canStartRedis();
 

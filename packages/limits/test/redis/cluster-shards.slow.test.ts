@@ -1,7 +1,7 @@
+import { canStartRedis } from '@animal-store/limits/testing';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { createLimiter } from '../../src/index.js';
-import { canStartRedis } from '../support/redis.js';
 import { startCluster } from '../support/redis-cluster.js';
 import { WINDOWS } from '../support/windows.js';
 

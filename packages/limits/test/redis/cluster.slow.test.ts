@@ -1,3 +1,4 @@
+import { canStartRedis, type RedisServer, until } from '@animal-store/limits/testing';
 import type { Redis } from 'ioredis';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { closeCluster, consumeAlone, openCluster } from '../../src/redis/cluster.js';
@@ -13,9 +14,7 @@ import {
   server,
   subject,
 } from '../support/limiter-nodes.js';
-import { canStartRedis, type RedisServer } from '../support/redis.js';
 import { type ClusterOptions, type RedisCluster, startCluster } from '../support/redis-cluster.js';
-import { until } from '../support/until.js';
 
 const hasRedis = canStartRedis();
 

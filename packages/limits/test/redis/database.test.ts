@@ -1,7 +1,6 @@
+import { canStartRedis, until } from '@animal-store/limits/testing';
 import { afterEach, describe, expect, test } from 'vitest';
 import { admin, closeAll, consumeMany, countAllowed, node, server } from '../support/limiter-nodes.js';
-import { canStartRedis } from '../support/redis.js';
-import { until } from '../support/until.js';
 
 afterEach(closeAll);
 

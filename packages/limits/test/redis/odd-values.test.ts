@@ -1,6 +1,6 @@
+import { canStartRedis } from '@animal-store/limits/testing';
 import { afterEach, expect, test } from 'vitest';
 import { admin, closeAll, node, server, subject } from '../support/limiter-nodes.js';
-import { canStartRedis } from '../support/redis.js';
 
 afterEach(closeAll);
 

@@ -1,7 +1,7 @@
+import { canStartRedis } from '@animal-store/limits/testing';
 import type { Redis } from 'ioredis';
 import { afterEach, describe, expect, test } from 'vitest';
 import { admin, closeAll, type Node, node, onClose, subject } from '../support/limiter-nodes.js';
-import { canStartRedis } from '../support/redis.js';
 import { moveSlot, startCluster } from '../support/redis-cluster.js';
 
 /** A busy machine may keep Redis from answering for longer than a request waits. Here only redirections are tested. */

@@ -1,3 +1,4 @@
+import { canStartRedis, type RedisServer, until } from '@animal-store/limits/testing';
 import { afterEach, describe, expect, test } from 'vitest';
 import {
   admin,
@@ -12,14 +13,12 @@ import {
   server,
   subject,
 } from '../support/limiter-nodes.js';
-import { canStartRedis, type RedisServer } from '../support/redis.js';
 import {
   PRIMARY_NAME,
   type SentinelOptions,
   type SentinelSetup,
   startSentinels,
 } from '../support/redis-sentinel.js';
-import { until } from '../support/until.js';
 
 const hasRedis = canStartRedis();
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { canStartRedis, until } from '@animal-store/limits/testing';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Limiter } from '../../src/index.js';
 import {
@@ -13,8 +14,6 @@ import {
   server,
   subject,
 } from '../support/limiter-nodes.js';
-import { canStartRedis } from '../support/redis.js';
-import { until } from '../support/until.js';
 
 const hasRedis = canStartRedis();
 

@@ -1,3 +1,4 @@
+import { canStartRedis, until } from '@animal-store/limits/testing';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import {
   closeAll,
@@ -9,10 +10,8 @@ import {
   server,
   subject,
 } from '../support/limiter-nodes.js';
-import { canStartRedis } from '../support/redis.js';
 import { startCluster } from '../support/redis-cluster.js';
 import { startSentinels } from '../support/redis-sentinel.js';
-import { until } from '../support/until.js';
 
 vi.stubEnv('TEST_REDIS_SERVER', 'valkey-server');
 const hasRedis = canStartRedis();

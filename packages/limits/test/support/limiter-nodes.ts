@@ -1,3 +1,4 @@
+import { type RedisServer, startRedis, until } from '@animal-store/limits/testing';
 import { Redis } from 'ioredis';
 import {
   createLimiter,
@@ -6,8 +7,6 @@ import {
   type RateLimitResult,
   type Subject,
 } from '../../src/index.js';
-import { type RedisServer, startRedis } from './redis.js';
-import { until } from './until.js';
 import { WINDOWS } from './windows.js';
 
 const closing: (() => Promise<unknown> | unknown)[] = [];

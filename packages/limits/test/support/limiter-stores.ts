@@ -1,3 +1,4 @@
+import { findRedis } from '@animal-store/limits/testing';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { expect } from 'vitest';
@@ -12,7 +13,6 @@ import {
 import { reaches } from './limiter-nodes.js';
 import { LimitsModel } from './limits-model.js';
 import { MODEL_RUNS } from './model-runs.js';
-import { findRedis } from './redis.js';
 import { WINDOWS } from './windows.js';
 
 export const silent = { info: () => {}, warn: () => {} };

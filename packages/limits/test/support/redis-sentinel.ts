@@ -1,7 +1,5 @@
+import { freePort, type RedisServer, startRedis, until } from '@animal-store/limits/testing';
 import { Redis } from 'ioredis';
-import { freePort } from './free-port.js';
-import { type RedisServer, startRedis } from './redis.js';
-import { until } from './until.js';
 
 /** What the sentinels call the primary */
 export const PRIMARY_NAME = 'limits.primary';

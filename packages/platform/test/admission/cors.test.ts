@@ -1,7 +1,8 @@
+import { createCaller, post } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { create, list, read, resources } from '#operations-under-test';
 import { createChecker } from '../support/openapi-checker.js';
-import { createCaller, post, startService, useService } from '../support/test-service.js';
+import { startService, useService } from '../support/test-service.js';
 
 const SHOP = 'https://shop.example';
 /** A page in an app, whose origin has a scheme of its own */

@@ -1,10 +1,9 @@
 import { connect } from 'node:net';
+import { toolCall, until } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { list } from '#operations-under-test';
 import { isEarly, OUTCOMES, PER_MINUTE, useEarlyCalls, type Watched } from '../support/early-calls.js';
 import { type EveryCall, nameOf } from '../support/every-call.js';
-import { toolCall } from '../support/mcp.js';
-import { until } from '../support/until.js';
 
 // Nothing is seen of a query that has begun for a request that is not admitted, whatever it came to.
 

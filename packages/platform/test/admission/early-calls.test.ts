@@ -1,3 +1,4 @@
+import { type Caller, createCaller, rpcPath, type TestResponse, until } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { definition, list, otherList, read } from '#operations-under-test';
 import { MAX_BATCH_SIZE } from '../../src/contract/protocol.js';
@@ -5,14 +6,7 @@ import { generateKey, testPrefix } from '../../src/keys/format.js';
 import type { Operation } from '../../src/operations/list-operations.js';
 import { isEarly, OUTCOMES, operations, PER_MINUTE, useEarlyCalls } from '../support/early-calls.js';
 import { type EveryCall, nameOf } from '../support/every-call.js';
-import {
-  type Caller,
-  createCaller,
-  rpcPath,
-  startService,
-  type TestResponse,
-} from '../support/test-service.js';
-import { until } from '../support/until.js';
+import { startService } from '../support/test-service.js';
 
 // A query begins while its limit is decided. What is seen of one that is not admitted: early-calls-unseen.test.ts
 

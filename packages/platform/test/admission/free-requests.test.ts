@@ -1,13 +1,8 @@
+import { createCaller, message, oldToolCall, post, toolCall } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { list } from '#operations-under-test';
-import { connectClient, message, oldToolCall, toolCall } from '../support/mcp.js';
-import {
-  createCaller,
-  createTestDatabase,
-  post,
-  startService,
-  type TestServiceOptions,
-} from '../support/test-service.js';
+import { connectClient } from '../support/mcp.js';
+import { createTestDatabase, startService, type TestServiceOptions } from '../support/test-service.js';
 
 /** As many requests without a key an address has in a minute, and as many free ones a key */
 const PER_MINUTE = 8;

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createLimiter } from '@animal-store/limits';
+import { findRedis } from '@animal-store/limits/testing';
+import { type Caller, createCaller, toolCall } from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { definition, list } from '#operations-under-test';
-import { toolCall } from '../support/mcp.js';
-import { findRedis } from '../support/redis.js';
 import {
-  type Caller,
-  createCaller,
   createTestDatabase,
   startService,
   type TestService,

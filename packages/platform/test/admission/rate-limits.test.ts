@@ -1,22 +1,28 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { createLimiter } from '@animal-store/limits';
+import { canStartRedis, findRedis, type RedisServer, startRedis } from '@animal-store/limits/testing';
+import {
+  type Caller,
+  createCaller,
+  message,
+  oldToolCall,
+  type Program,
+  post,
+  rpcPath,
+  type TestResponse,
+  toolCall,
+  untilListening,
+} from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { create, definition, list, otherList, read, TABLE } from '#operations-under-test';
 import { breakTable } from '../support/broken-table.js';
 import { expectErrorBody } from '../support/expect-error-body.js';
-import { message, oldToolCall, toolCall } from '../support/mcp.js';
-import { type Program, run, runKeys, untilListening } from '../support/process.js';
-import { canStartRedis, findRedis, type RedisServer, startRedis } from '../support/redis.js';
+import { run, runKeys } from '../support/process.js';
 import {
-  type Caller,
-  createCaller,
   createTestDatabase,
-  post,
-  rpcPath,
   startService,
-  type TestResponse,
   type TestService,
   type TestServiceOptions,
   untilServed,

@@ -1,10 +1,11 @@
+import { createCaller } from '@animal-store/platform/testing';
 import { afterAll, describe, expect, test } from 'vitest';
 import { list, definition as ownDefinition, resources as ownResources } from '#operations-under-test';
 import { closeStores, hasRedis, openMemory, openRedis } from '../../../limits/test/support/limiter-stores.js';
 import { toPlanTable } from '../../src/contract/plans.js';
 import type { Definition, Limits, Window } from '../../src/definition/definition.js';
 import { createOwnKey } from '../../src/own-key/procedures.js';
-import { createCaller, startService } from '../support/test-service.js';
+import { startService } from '../support/test-service.js';
 
 // What a store edits to limit the requests of an hour. A store that has an hour of its own gets this one in its place.
 const [minute, ...longer] = ownDefinition.windows.filter(({ name }) => (name as string) !== 'hour');

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { definition, list } from '#operations-under-test';
 import { createKeyCommands } from '../../src/cli/key-commands.js';
 import { KEY_STATES } from '../../src/keys/api-key.js';
-import { runInProcess } from '../support/command.js';
+import { runInProcess } from '../support/process.js';
 
 /** What a command prints that never gets as far as the database. */
 const print = (...args: readonly string[]) =>

@@ -1,7 +1,6 @@
+import { type Environment, execute } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
-import { runInProcess } from '../support/command.js';
-import { execute } from '../support/execute.js';
-import { type Environment, runKeys } from '../support/process.js';
+import { runInProcess, runKeys } from '../support/process.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 let environment: Environment & { DATABASE_URL: string };

@@ -1,12 +1,11 @@
+import { type Caller, createCaller, execute, runNode, untilListening } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { list } from '#operations-under-test';
-import { runInProcess } from '../support/command.js';
-import { execute } from '../support/execute.js';
 import { withoutModule } from '../support/missing-module.js';
-import { programOf, run, runKeys, runNode, untilListening } from '../support/process.js';
+import { programOf, run, runInProcess, runKeys } from '../support/process.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
 import { asService } from '../support/service-role.js';
-import { type Caller, createCaller, createTestDatabase, untilServed } from '../support/test-service.js';
+import { createTestDatabase, untilServed } from '../support/test-service.js';
 
 const processes = setUpServiceProcesses();
 

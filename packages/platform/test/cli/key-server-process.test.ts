@@ -4,17 +4,20 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '@animal-store/limits/testing';
+import {
+  createCaller,
+  createTemporaryFolder,
+  type Environment,
+  execute,
+} from '@animal-store/platform/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { list, OTHER_TABLE, TABLE } from '#operations-under-test';
-import { runInProcess } from '../support/command.js';
-import { execute } from '../support/execute.js';
-import { freePort } from '../support/free-port.js';
 import { type KeyServer, startKeyServer, TOKEN } from '../support/key-server.js';
-import { type Environment, run, runKeys } from '../support/process.js';
+import { run, runInProcess, runKeys } from '../support/process.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
+import { createTestDatabase, startService } from '../support/test-service.js';
 
 let databaseUrl: string;
 /** For tests that neither configure nor end it */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { execute } from '@animal-store/platform/testing';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { execute } from '../support/execute.js';
 import { type KeyServer, startKeyServer } from '../support/key-server.js';
 import { createTestDatabase } from '../support/test-service.js';
 

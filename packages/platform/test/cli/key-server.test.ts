@@ -1,15 +1,14 @@
 import { rm } from 'node:fs/promises';
+import { createTemporaryFolder, execute } from '@animal-store/platform/testing';
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { definition } from '#operations-under-test';
 import { createKeyCommands } from '../../src/cli/key-commands.js';
 import { BODY_LIMIT_BYTES } from '../../src/contract/bounds.js';
-import { execute } from '../support/execute.js';
 import { type KeyServer, send, startKeyServer, TOKEN } from '../support/key-server.js';
 import { runKeys } from '../support/process.js';
 import { exchange } from '../support/raw-http.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 let databaseUrl: string;

@@ -1,8 +1,7 @@
+import { execute } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { KEY_STATES } from '../../src/keys/api-key.js';
-import { runInProcess } from '../support/command.js';
-import { execute } from '../support/execute.js';
-import { runKeys } from '../support/process.js';
+import { runInProcess, runKeys } from '../support/process.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 /** One more than a command reads at once */

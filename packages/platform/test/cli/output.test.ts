@@ -1,12 +1,10 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createTemporaryFolder, type Environment, execute, runCommand } from '@animal-store/platform/testing';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { create, definition, list, otherList } from '#operations-under-test';
-import { runInProcess } from '../support/command.js';
-import { execute } from '../support/execute.js';
-import { type Environment, programOf, run, runCommand, runKeys } from '../support/process.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { programOf, run, runInProcess, runKeys } from '../support/process.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 let databaseUrl: string;

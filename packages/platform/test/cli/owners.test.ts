@@ -1,9 +1,8 @@
+import { createCaller, execute } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { definition, list } from '#operations-under-test';
-import { runInProcess } from '../support/command.js';
-import { execute } from '../support/execute.js';
-import { runKeys } from '../support/process.js';
-import { createCaller, useService } from '../support/test-service.js';
+import { runInProcess, runKeys } from '../support/process.js';
+import { useService } from '../support/test-service.js';
 
 let environment: { DATABASE_URL: string };
 const { service } = useService();

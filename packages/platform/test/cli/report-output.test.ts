@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { Writable } from 'node:stream';
+import { type Environment, runCommand } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { printReport } from '../../src/cli/report-output.js';
-import { type Environment, programOf, run, runCommand, runKeys } from '../support/process.js';
+import { programOf, run, runKeys } from '../support/process.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 const FULL_DEVICE = '/dev/full';

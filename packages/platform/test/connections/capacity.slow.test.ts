@@ -1,3 +1,4 @@
+import { createCaller, post } from '@animal-store/platform/testing';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { create, list, otherList } from '#operations-under-test';
@@ -5,7 +6,7 @@ import { PostgresServer } from '../support/postgres-server.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
 import { asService } from '../support/service-role.js';
 import { takeAllConnections } from '../support/take-connections.js';
-import { createCaller, post, startService } from '../support/test-service.js';
+import { startService } from '../support/test-service.js';
 
 const processes = setUpServiceProcesses();
 let server: PostgresServer;

@@ -1,17 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { type Caller, createCaller, post } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { create, list, OTHER_TABLE, otherList, read, resources, TABLE } from '#operations-under-test';
 import { callEverything, listEveryCall, nameOf, PROBES } from '../support/every-call.js';
 import { createChecker } from '../support/openapi-checker.js';
-import {
-  type Caller,
-  createCaller,
-  createTestDatabase,
-  post,
-  startService,
-  type TestService,
-} from '../support/test-service.js';
+import { createTestDatabase, startService, type TestService } from '../support/test-service.js';
 
 /** As docs/capacity.md promises */
 const MAX_CONNECTIONS = 16;

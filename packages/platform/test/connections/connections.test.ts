@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { execute } from '@animal-store/platform/testing';
 import type pg from 'pg';
-import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type Connections, openConnections } from '../../src/connections/connections.js';
-import { execute } from '../support/execute.js';
+import { findServers } from '../support/service-role.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 
 const APPLICATION_NAME = `connections-${process.pid}`;
@@ -18,7 +19,7 @@ let proxy: TcpProxy;
 let connections: Connections;
 
 beforeEach(async () => {
-  const url = new URL(inject('postgresUrl'));
+  const url = new URL(findServers().url);
   proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
   url.port = String(proxy.port);
   connections = openConnections(url.href, () => {}, {
@@ -86,7 +87,7 @@ test.each(['pool', 'reads', 'writes', 'keys'] as const)(
 /** The server processes of the connections, by a connection of its own. */
 const listBackends = () =>
   execute<{ pid: number }>(
-    inject('postgresUrl'),
+    findServers().url,
     `SELECT pid FROM pg_stat_activity WHERE application_name = '${APPLICATION_NAME}'`,
   );
 
@@ -137,7 +138,7 @@ test('a pool goes on with the connections that are left while one of them gets n
 test('a process opens no more connections than the documents say', async () => {
   await connections.close();
   // A busy machine takes its time for so many.
-  connections = openConnections(inject('postgresUrl'), () => {}, { connectTimeoutMs: 60_000 });
+  connections = openConnections(findServers().url, () => {}, { connectTimeoutMs: 60_000 });
   const { pool, reads, writes, keys, countConnections } = connections;
   const brief = { name: 'brief', text: 'SELECT pg_sleep(0.1)' };
   const queries = Array.from({ length: 20 }, () => [
@@ -155,9 +156,9 @@ test('a process opens no more connections than the documents say', async () => {
 test('nothing is set on the connections of a role that has the documented settings', async () => {
   const role = `settled_${process.pid}`;
   const settings = documents.flatMap((text) => text.match(/ALTER ROLE animal_store SET .*;/g) ?? []);
-  await execute(inject('postgresUrl'), `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
+  await execute(findServers().url, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
   const readSources = async (user?: string) => {
-    const url = new URL(inject('postgresUrl'));
+    const url = new URL(findServers().url);
     if (user !== undefined) Object.assign(url, { username: user, password: 'secret' });
     const { pool, reads, close } = openConnections(url.href, () => {});
     const sql = "SELECT name FROM pg_settings WHERE source = 'session' AND name <> 'application_name'";
@@ -165,11 +166,10 @@ test('nothing is set on the connections of a role that has the documented settin
     return [...rows, ...(await reads.query({ name: 'sources', text: sql }, []).finally(close))];
   };
   try {
-    for (const setting of settings)
-      await execute(inject('postgresUrl'), setting.replace('animal_store', role));
+    for (const setting of settings) await execute(findServers().url, setting.replace('animal_store', role));
     expect((await readSources()).length).toBeGreaterThan(0);
     expect(await readSources(role)).toEqual([]);
   } finally {
-    await execute(inject('postgresUrl'), `DROP ROLE ${role}`);
+    await execute(findServers().url, `DROP ROLE ${role}`);
   }
 });

@@ -1,6 +1,6 @@
+import { execute } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { readCode, readConstraint, readUniqueViolation } from '../../src/connections/index.js';
-import { execute } from '../support/execute.js';
 import { useService } from '../support/test-service.js';
 
 const { service } = useService();

@@ -1,3 +1,4 @@
+import { until } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { OTHER_TABLE, TABLE } from '#operations-under-test';
@@ -6,7 +7,6 @@ import { runKeys, UNREACHED_LIMITS } from '../support/process.js';
 import { asService } from '../support/service-role.js';
 import { takeAllConnections } from '../support/take-connections.js';
 import { closeNodes, startNode } from '../support/two-nodes.js';
-import { until } from '../support/until.js';
 import { expectFailure, type Failing, type FailureName, type Scene } from './failures.js';
 
 afterAll(closeNodes);

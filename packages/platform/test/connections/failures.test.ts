@@ -1,5 +1,5 @@
+import { execute } from '@animal-store/platform/testing';
 import { test } from 'vitest';
-import { execute } from '../support/execute.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { createTestDatabase, startService } from '../support/test-service.js';
 import { expectFailure, type FailureName } from './failures.js';

@@ -1,3 +1,4 @@
+import { type Caller, createCaller, post } from '@animal-store/platform/testing';
 import { expect } from 'vitest';
 import { create, list, newItem, REUSE_EXAMPLES, TABLE } from '#operations-under-test';
 import {
@@ -9,7 +10,6 @@ import {
   PROBES,
 } from '../support/every-call.js';
 import { expectErrorBody, expectMcpErrorBody } from '../support/expect-error-body.js';
-import { type Caller, createCaller, post } from '../support/test-service.js';
 import FAILURES from './failures.json' with { type: 'json' };
 
 /**

@@ -1,8 +1,9 @@
+import { createCaller, post } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { create, insertSql, list, OTHER_TABLE, read, TABLE } from '#operations-under-test';
 import { PostgresServer } from '../support/postgres-server.js';
 import { runKeys, UNREACHED_LIMITS } from '../support/process.js';
-import { createCaller, post, startService, type TestService } from '../support/test-service.js';
+import { startService, type TestService } from '../support/test-service.js';
 
 /** As docs/database.md asks for: keys have a subscription of their own. */
 const PUBLICATIONS = { keys: 'api_keys', store: `${TABLE}, ${OTHER_TABLE}` };

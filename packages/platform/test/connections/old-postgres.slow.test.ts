@@ -1,13 +1,13 @@
+import { createCaller, execute, runNode } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { definition, REUSE_EXAMPLES } from '#operations-under-test';
 import { addSampleData } from '../../src/migrations/source.js';
 import { listEveryCall, nameOf } from '../support/every-call.js';
 import { issueRefusedKeys, runEveryOperation } from '../support/every-operation.js';
-import { execute } from '../support/execute.js';
 import { installPostgres } from '../support/old-postgres.js';
-import { programOf, runNode } from '../support/process.js';
+import { programOf } from '../support/process.js';
 import { SystemPostgres } from '../support/system-postgres.js';
-import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
+import { createTestDatabase, startService } from '../support/test-service.js';
 
 const [tooOld, oldest] = [await installPostgres(13), await installPostgres(14)];
 

@@ -1,14 +1,21 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from '@animal-store/embedded-postgres';
+import {
+  type Caller,
+  createCaller,
+  createTemporaryFolder,
+  type Program,
+  post,
+  type TestResponse,
+  untilListening,
+} from '@animal-store/platform/testing';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { create, definition, newItem, TABLE, TEXT } from '#operations-under-test';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
-import { type Program, run, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
+import { run, runKeys, UNREACHED_LIMITS } from '../support/process.js';
 import { createServiceRole } from '../support/service-role.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { type Caller, createCaller, post, type TestResponse } from '../support/test-service.js';
 
 /** A PostgreSQL for this test only. The service knows its URL; the test restarts it. */
 let postgres: EmbeddedPostgres;
@@ -26,7 +33,7 @@ beforeEach(async () => {
   dataDir = await createTemporaryFolder();
   postgres = await createEmbeddedPostgres({ dataDir, database: 'parcel_store' });
   await applyMigrations(postgres.url, definition.root);
-  await createServiceRole(postgres.url, inject('serviceRole'));
+  await createServiceRole(postgres.url);
   const environment = { DATABASE_URL: postgres.url, APP_ENV: 'staging', PORT: '0' };
   const { key } = await runKeys(environment, 'create', '--name', 'x', ...UNREACHED_LIMITS);
   service = run('main', [], environment);

@@ -1,9 +1,9 @@
+import { createCaller, post, untilListening } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { create, TABLE, TEXT } from '#operations-under-test';
 import { PostgresServer } from '../support/postgres-server.js';
-import { run, runKeys, untilListening } from '../support/process.js';
+import { run, runKeys } from '../support/process.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
-import { createCaller, post } from '../support/test-service.js';
 
 /** All printable ASCII characters but letters and digits, and some others */
 const PASSWORD = ' !"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~%41äß€🐾';

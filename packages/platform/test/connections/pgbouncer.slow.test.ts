@@ -1,3 +1,4 @@
+import { type Caller, createCaller, post } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -7,7 +8,7 @@ import { startKeyServer } from '../support/key-server.js';
 import { hasPgbouncer, Pgbouncer } from '../support/pgbouncer.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { runKeys } from '../support/process.js';
-import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
+import { startService, type TestService } from '../support/test-service.js';
 
 const PASSWORD = 'secret';
 const POOL_SIZE = 4;

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { createCaller, execute, post } from '@animal-store/platform/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   create,
   definition,
@@ -16,15 +17,9 @@ import { applyGrants } from '../../src/migrations/grants.js';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
 import { addSampleData } from '../../src/migrations/source.js';
 import { issueRefusedKeys, runEveryOperation } from '../support/every-operation.js';
-import { execute } from '../support/execute.js';
 import { runKeys } from '../support/process.js';
-import {
-  createCaller,
-  createTestDatabase,
-  post,
-  startService,
-  type TestService,
-} from '../support/test-service.js';
+import { findServers } from '../support/service-role.js';
+import { createTestDatabase, startService, type TestService } from '../support/test-service.js';
 
 const ODD_SCHEMA = `Tenant 2, d'ünd`;
 
@@ -40,7 +35,7 @@ beforeAll(async () => {
 /** Makes a schema one of a service's. */
 async function addTenant(url: string): Promise<void> {
   await applyMigrations(url, definition.root);
-  await applyGrants(definition.identity.grants, url, inject('serviceRole').name, 'service');
+  await applyGrants(definition.identity.grants, url, findServers().serviceRole.name, 'service');
 }
 
 function quote(name: string): string {

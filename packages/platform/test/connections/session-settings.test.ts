@@ -1,10 +1,10 @@
+import { execute } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { definition, list } from '#operations-under-test';
 import { addSampleData } from '../../src/migrations/source.js';
 import { createInsert } from '../../src/tables/inserts.js';
 import { table } from '../../src/tables/table.js';
 import { issueRefusedKeys, type RefusedKeys, runEveryOperation } from '../support/every-operation.js';
-import { execute } from '../support/execute.js';
 import { createTestDatabase, startService, type TestService } from '../support/test-service.js';
 
 /**

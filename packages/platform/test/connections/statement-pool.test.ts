@@ -1,9 +1,10 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { execute } from '@animal-store/platform/testing';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { isDatabaseOutage } from '../../src/connections/outage.js';
 import { createStatementPool, type StatementPool } from '../../src/connections/statement-pool.js';
-import { execute } from '../support/execute.js';
+import { findServers } from '../support/service-role.js';
 
 /** The message that PostgreSQL sends before it closes a connection: FATAL, 57P01 */
 const TERMINATION = errorResponse({ S: 'FATAL', V: 'FATAL', C: '57P01', M: 'terminating connection' });
@@ -19,7 +20,7 @@ let close: () => Promise<void>;
 beforeEach(async () => {
   sockets = [];
   isSilent = false;
-  const url = new URL(inject('postgresUrl'));
+  const url = new URL(findServers().url);
   const target = { host: url.hostname, port: Number(url.port) };
   const server = createServer((near) => {
     sockets.push(near);
@@ -85,7 +86,7 @@ test('a server that accepts connections and stays silent is an outage, and is tr
 });
 
 test('a statement that was cancelled while it was being prepared is an outage, and is prepared again', async () => {
-  const direct = new pg.Client(inject('postgresUrl'));
+  const direct = new pg.Client(findServers().url);
   await direct.connect();
   await direct.query('CREATE TABLE locked ()');
   await direct.query('BEGIN; LOCK TABLE locked');
@@ -95,7 +96,7 @@ test('a statement that was cancelled while it was being prepared is an outage, a
     SELECT pg_cancel_backend(pid) FROM pg_stat_activity
     WHERE application_name = 'waits' AND wait_event_type = 'Lock'`;
   // Outside the transaction, within which pg_stat_activity stays as it was when it was first read.
-  const cancelled = async () => (await execute(inject('postgresUrl'), cancel)).length;
+  const cancelled = async () => (await execute(findServers().url, cancel)).length;
   await expect.poll(cancelled, { timeout: 10_000 }).toBe(1);
   expect(await failure).toMatchObject({ code: '57014' });
   expect(isDatabaseOutage(await failure)).toBe(true);

@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Connections, openConnections } from '../../src/connections/connections.js';
 import { withStatementTimeout } from '../../src/connections/statement-timeout.js';
+import { findServers } from '../support/service-role.js';
 
 let connections: Connections;
 beforeEach(() => {
-  connections = openConnections(inject('postgresUrl'), () => {});
+  connections = openConnections(findServers().url, () => {});
 });
 afterEach(() => connections.close());
 

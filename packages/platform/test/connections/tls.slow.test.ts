@@ -1,5 +1,12 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import {
+  createCaller,
+  createTemporaryFolder,
+  post,
+  until,
+  untilListening,
+} from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { create, list, otherList } from '#operations-under-test';
@@ -11,11 +18,9 @@ import {
   issueCertificate,
 } from '../support/certificates.js';
 import { PostgresServer } from '../support/postgres-server.js';
-import { run, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
+import { run, runKeys, UNREACHED_LIMITS } from '../support/process.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { createCaller, post, startService } from '../support/test-service.js';
-import { until } from '../support/until.js';
+import { startService } from '../support/test-service.js';
 
 const PASSWORD = 'secret';
 /** Stands for the path of the authority that has signed the server's certificate. */

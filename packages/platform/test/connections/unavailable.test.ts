@@ -1,16 +1,10 @@
+import { type Caller, createCaller, post } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { create, list, newItem, TABLE, TEXT } from '#operations-under-test';
 import { generateKey } from '../../src/keys/format.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
-import {
-  type Caller,
-  createCaller,
-  createTestDatabase,
-  post,
-  startService,
-  type TestService,
-} from '../support/test-service.js';
+import { createTestDatabase, startService, type TestService } from '../support/test-service.js';
 
 // What is answered during each failure, and after it, is in failures.test.ts.
 

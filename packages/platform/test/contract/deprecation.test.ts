@@ -1,9 +1,9 @@
+import { type Caller, oldToolCall, post, rpcPath, toolCall } from '@animal-store/platform/testing';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { create, list, otherList, resources } from '#operations-under-test';
 import { REMOVAL } from '../store/deprecated.js';
 import { deprecated } from '../support/deprecated.js';
-import { oldToolCall, toolCall } from '../support/mcp.js';
-import { type Caller, PUBLIC_URL, post, rpcPath, useService } from '../support/test-service.js';
+import { PUBLIC_URL, useService } from '../support/test-service.js';
 
 let now: number;
 

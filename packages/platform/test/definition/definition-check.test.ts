@@ -1,9 +1,9 @@
+import { runNode } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { definition } from '#operations-under-test';
 import type { Definition } from '../../src/definition/definition.js';
 import { checkDefinition } from '../../src/operations/definition-check.js';
-import { runInProcess } from '../support/command.js';
-import { builtModule, programOf, runNode } from '../support/process.js';
+import { builtModule, programOf, runInProcess } from '../support/process.js';
 
 const { identity, windows, plans, errors } = definition;
 const [code = '', error] = Object.entries(errors)[0] ?? [];

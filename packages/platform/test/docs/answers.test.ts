@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
+import { type Caller, createCaller, post, type TestResponse, until } from '@animal-store/platform/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import {
   appRouter,
@@ -33,17 +34,7 @@ import { holdCreate } from '../support/hold-create.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
 import { exchange, readResponses } from '../support/raw-http.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
-import {
-  type Caller,
-  createCaller,
-  createTestDatabase,
-  post,
-  startService,
-  type TestResponse,
-  type TestService,
-  untilServed,
-} from '../support/test-service.js';
-import { until } from '../support/until.js';
+import { createTestDatabase, startService, type TestService, untilServed } from '../support/test-service.js';
 
 type Init = Parameters<Caller>[1];
 

@@ -1,11 +1,11 @@
+import { type Caller, createCaller, execute, post, type TestResponse } from '@animal-store/platform/testing';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { appRouter, create } from '#operations-under-test';
 import { ApiError } from '../../src/errors/api-error.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { outageMessage, withOutageMessage } from '../../src/operations/outage.js';
 import { type EveryCall, listEveryCall, nameOf } from '../support/every-call.js';
-import { execute } from '../support/execute.js';
-import { type Caller, createCaller, post, type TestResponse, useService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 const { service } = useService();
 let call: Caller;

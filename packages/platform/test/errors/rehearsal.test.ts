@@ -1,3 +1,4 @@
+import { type Caller, createCaller, message, rpcPath, until } from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { create, definition, list, otherList, read, resources } from '#operations-under-test';
@@ -6,10 +7,9 @@ import { listOperations } from '../../src/operations/list-operations.js';
 import { createRouter } from '../../src/operations/resource.js';
 import { fillPath, ordinaryInit, readPathParameters } from '../support/document-requests.js';
 import { errorOf, errorTable } from '../support/error-table.js';
-import { MODE_NAMES, message, toolCalls } from '../support/mcp.js';
+import { MODE_NAMES, toolCalls } from '../support/mcp.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
-import { type Caller, createCaller, rpcPath, startService, useService } from '../support/test-service.js';
-import { until } from '../support/until.js';
+import { startService, useService } from '../support/test-service.js';
 
 const CODES = Object.keys(errorTable);
 

@@ -1,10 +1,10 @@
+import { post, toolCall } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { definition as ownDefinition, resources } from '#operations-under-test';
 import type { Resource } from '../../src/operations/resource.js';
 import { defineStore } from '../../src/store/define-store.js';
-import { toolCall } from '../support/mcp.js';
-import { post, useService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 const toyErrors = {
   ...ownDefinition.errors,

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { oldToolCall } from '@animal-store/platform/testing';
 import Fastify from 'fastify';
 import { pino } from 'pino';
 import { expect, test, vi } from 'vitest';
@@ -6,7 +7,6 @@ import { create, list } from '#operations-under-test';
 import { createKeySearch } from '../../src/keys/format.js';
 import { reportRequests } from '../../src/monitoring/request-log.js';
 import { FILLERS, fill, findGrowth } from '../support/growth.js';
-import { oldToolCall } from '../support/mcp.js';
 import { exchange } from '../support/raw-http.js';
 import { useService } from '../support/test-service.js';
 

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { hasProgram } from '@animal-store/limits/testing';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { create } from '#operations-under-test';
-import { hasProgram } from '../support/programs.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { useService } from '../support/test-service.js';
 
 const run = promisify(execFile);

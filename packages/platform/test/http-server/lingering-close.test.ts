@@ -1,11 +1,11 @@
 import { channel } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { until } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { create, list } from '#operations-under-test';
 import { readResponses } from '../support/raw-http.js';
 import { startService, type TestService, useService } from '../support/test-service.js';
-import { until } from '../support/until.js';
 
 /** Of what follows a refusal, as much is dropped, whoever sends it */
 const DROPPED_BYTES = 1_000_000;

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { createCaller, type Environment, untilListening } from '@animal-store/platform/testing';
 import { afterEach, expect, test } from 'vitest';
 import { create, list, NUMBER, newItem, read } from '#operations-under-test';
 import { generateKey } from '../../src/keys/format.js';
-import { type Environment, run, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
-import { createCaller, createTestDatabase } from '../support/test-service.js';
+import { run, runKeys, UNREACHED_LIMITS } from '../support/process.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 const closers: (() => unknown)[] = [];
 

@@ -1,9 +1,10 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import { post } from '@animal-store/platform/testing';
 import helmet, { type HelmetOptions } from 'helmet';
 import { expect, test } from 'vitest';
 import { create, list } from '#operations-under-test';
-import { post, startService, useService } from '../support/test-service.js';
+import { startService, useService } from '../support/test-service.js';
 
 const SHOP = 'https://shop.example';
 const OPTIONS = {

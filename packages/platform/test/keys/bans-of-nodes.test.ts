@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createLimiter, type LimiterOptions } from '@animal-store/limits';
+import { canStartRedis, findRedis } from '@animal-store/limits/testing';
+import { createCaller } from '@animal-store/platform/testing';
 import { afterEach, describe, expect, test } from 'vitest';
 import { definition, list } from '#operations-under-test';
 import {
@@ -10,8 +12,7 @@ import {
   reaches,
   server,
 } from '../../../limits/test/support/limiter-nodes.js';
-import { canStartRedis, findRedis } from '../support/redis.js';
-import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
+import { createTestDatabase, startService } from '../support/test-service.js';
 
 const redis = await findRedis();
 const silent = { info: () => {}, warn: () => {} };

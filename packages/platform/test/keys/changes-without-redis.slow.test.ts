@@ -1,8 +1,9 @@
+import { canStartRedis, type RedisServer, startRedis } from '@animal-store/limits/testing';
+import { createCaller } from '@animal-store/platform/testing';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { list } from '#operations-under-test';
 import { runKeys } from '../support/process.js';
-import { canStartRedis, type RedisServer, startRedis } from '../support/redis.js';
-import { createCaller, createTestDatabase } from '../support/test-service.js';
+import { createTestDatabase } from '../support/test-service.js';
 import { closeNodes, startNode, startTwoNodes, useNewKey } from '../support/two-nodes.js';
 
 afterAll(closeNodes);

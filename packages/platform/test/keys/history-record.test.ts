@@ -1,8 +1,7 @@
+import { execute, readJson, untilListening } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { createKeyHistoryStore } from '../../src/keys/history.js';
-import { runInProcess } from '../support/command.js';
-import { execute } from '../support/execute.js';
-import { readJson, run, runKeys, untilListening } from '../support/process.js';
+import { run, runInProcess, runKeys } from '../support/process.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
 import { createTestDatabase, startService } from '../support/test-service.js';
 

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { createCaller, execute } from '@animal-store/platform/testing';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { definition, list } from '#operations-under-test';
 import { createKeyHistoryStore, type KeyHistoryStore } from '../../src/keys/history.js';
 import { listGrants } from '../../src/migrations/grants.js';
-import { runInProcess } from '../support/command.js';
-import { execute } from '../support/execute.js';
 import { COLUMN_CHANGES, NEW_ID } from '../support/key-columns.js';
-import { runKeys } from '../support/process.js';
+import { runInProcess, runKeys } from '../support/process.js';
 import { rotate } from '../support/rotate.js';
-import { createCaller, startService, useService } from '../support/test-service.js';
+import { findServers } from '../support/service-role.js';
+import { startService, useService } from '../support/test-service.js';
 
 let history: KeyHistoryStore;
 /** May log in, and has the grants that its test gives it */
@@ -171,7 +171,7 @@ test("a ban of the service's own is on record with its role and application_name
   await expect
     .poll(bans)
     .toMatchObject([
-      { sessionRole: inject('serviceRole').name, applicationName: 'parcel-store', newValue: '300' },
+      { sessionRole: findServers().serviceRole.name, applicationName: 'parcel-store', newValue: '300' },
     ]);
 });
 
@@ -183,7 +183,7 @@ test('keys history shows the changes of a key by the command line, which names t
   const by = (command: string) => `parcel-store keys ${command} by `;
   expect(changes).toMatchObject([
     { id, name: 'shop', column: null, applicationName: expect.stringContaining(by('create')) },
-    { column: 'plan', oldValue: 'free', newValue: 'pro', sessionRole: inject('serviceRole').name },
+    { column: 'plan', oldValue: 'free', newValue: 'pro', sessionRole: findServers().serviceRole.name },
   ]);
   expect(changes[1].applicationName.startsWith(by('set-plan'))).toBe(true);
   expect(`${changes[1].applicationName}`).toContain(`@${hostname()}`.slice(0, 10));

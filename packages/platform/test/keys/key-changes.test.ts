@@ -1,15 +1,14 @@
+import { createCaller, execute, until } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { definition, list } from '#operations-under-test';
 import { openConnections } from '../../src/connections/connections.js';
 import { hashKey } from '../../src/keys/format.js';
 import { createKeyStore } from '../../src/keys/store.js';
-import { execute } from '../support/execute.js';
 import { COLUMN_CHANGES } from '../support/key-columns.js';
 import { rotate } from '../support/rotate.js';
 import { asService } from '../support/service-role.js';
-import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
-import { until } from '../support/until.js';
+import { createTestDatabase, startService } from '../support/test-service.js';
 
 /** The contract's two seconds, and room for a busy machine */
 const FELT = { timeout: 2_000 + 5_000 };

@@ -1,3 +1,4 @@
+import { post, rpcPath } from '@animal-store/platform/testing';
 import fc from 'fast-check';
 import { afterEach, expect, test, vi } from 'vitest';
 import { list, read } from '#operations-under-test';
@@ -5,7 +6,7 @@ import { createAuthenticator } from '../../src/keys/authenticator.js';
 import { generateKey, hashKey, isWellFormedKey } from '../../src/keys/format.js';
 import type { KeyStore } from '../../src/keys/store.js';
 import { rotate } from '../support/rotate.js';
-import { post, rpcPath, useService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 let now = Date.now();
 

@@ -1,8 +1,9 @@
+import { createCaller } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { definition, list, otherList } from '#operations-under-test';
 import { formatKey, formatKeys, toKeyJson } from '../../src/cli/key-view.js';
 import { createUsageStore } from '../../src/usage/store.js';
-import { createCaller, useService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 /** Values that PostgreSQL accepts for each type, and that the service might not expect. */
 const ODD_VALUES: Record<string, readonly string[]> = {

@@ -1,3 +1,4 @@
+import { oldToolCall, post, type TestResponse, toolCall, until } from '@animal-store/platform/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
   create,
@@ -20,10 +21,8 @@ import {
   requiredParameters,
   requiredQuery,
 } from '../support/document-requests.js';
-import { oldToolCall, toolCall } from '../support/mcp.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
-import { patient, post, type TestResponse, useService } from '../support/test-service.js';
-import { until } from '../support/until.js';
+import { patient, useService } from '../support/test-service.js';
 
 /** Those that need a scope. */
 const operations = createChecker(resources).operations.filter(scopeOf);

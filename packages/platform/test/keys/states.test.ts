@@ -1,6 +1,6 @@
+import { execute } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { KEY_STATES, stateOf } from '../../src/keys/api-key.js';
-import { execute } from '../support/execute.js';
 import { useService } from '../support/test-service.js';
 
 const { service } = useService();

@@ -1,8 +1,8 @@
+import { execute } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
 import { findPending, readHistory, readMigrations } from '../../src/migrations/migrations.js';
-import { execute } from '../support/execute.js';
 import { createMigrations } from '../support/migration-folder.js';
 import { applyWithEngine, diagnose } from '../support/schema-engine.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';

@@ -1,10 +1,10 @@
+import { createCaller, runNode } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { definition } from '#operations-under-test';
 import type { Definition } from '../../src/definition/definition.js';
-import { runInProcess } from '../support/command.js';
-import { builtModule, programOf, runNode } from '../support/process.js';
+import { builtModule, programOf, runInProcess } from '../support/process.js';
 import { asService } from '../support/service-role.js';
-import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
+import { createTestDatabase, startService } from '../support/test-service.js';
 
 /** What no migration of the store has added */
 const plans = { ...definition.plans, gold: { perMinute: 60 } };

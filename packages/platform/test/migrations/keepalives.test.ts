@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { execute } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runInProcess } from '../support/command.js';
-import { execute } from '../support/execute.js';
+import { runInProcess } from '../support/process.js';
 import { readRoles } from '../support/roles.js';
 import { createTestDatabase } from '../support/test-service.js';
 

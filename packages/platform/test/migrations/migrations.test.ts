@@ -1,3 +1,4 @@
+import { execute } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
 import { definition, TABLE } from '#operations-under-test';
@@ -5,7 +6,6 @@ import { type Database, openDatabase } from '../../src/connections/client.js';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
 import { checkMigrations, listPendingMigrations } from '../../src/migrations/migrations.js';
-import { execute } from '../support/execute.js';
 import { createMigrations } from '../support/migration-folder.js';
 import { applyWithEngine, diagnose } from '../support/schema-engine.js';
 import { createTestDatabase } from '../support/test-service.js';

@@ -1,10 +1,10 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { definition } from '#operations-under-test';
 import { prismaFolderOf } from '../../src/migrations/migrations.js';
 import { copyPlatformFiles, listMissing } from '../../src/migrations/platform-files.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 const OWN = 'packages/platform/prisma';
 const names = (await readdir(join(OWN, 'migrations'))).sort();

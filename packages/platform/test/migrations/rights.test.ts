@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
+import { execute, runNode } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { definition, insertSql, OTHER_TABLE, TABLE, TEXT } from '#operations-under-test';
 import { applyGrants, listGrants } from '../../src/migrations/grants.js';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
-import { runInProcess } from '../support/command.js';
-import { execute } from '../support/execute.js';
 import { plantOverloads } from '../support/overloads.js';
-import { programOf, run, runNode } from '../support/process.js';
-import { asService } from '../support/service-role.js';
+import { programOf, run, runInProcess } from '../support/process.js';
+import { asService, findServers } from '../support/service-role.js';
 import { createTestDatabase, startService } from '../support/test-service.js';
 
 let url: string;
@@ -148,7 +147,7 @@ async function readPrivileges(role: string): Promise<Record<string, string[]>> {
 }
 
 test('the role that services run as has the documented grants and nothing else', async () => {
-  const { name } = inject('serviceRole');
+  const { name } = findServers().serviceRole;
   const granted = Object.entries(listGrants(definition.identity.grants).service).map(
     ([table, privileges]) => [table, [...privileges].sort()],
   );
@@ -219,7 +218,7 @@ test('grants for a role that does not exist, that owns the tables, or by one tha
 
 test('a grant that is missing ends the start and shows in readiness, with the command that grants it', async () => {
   const own = await createTestDatabase();
-  const { name } = inject('serviceRole');
+  const { name } = findServers().serviceRole;
   const service = await startService({ databaseUrl: own });
   const ready = async () => (await fetch(`${service.url}/health/ready`)).status;
   await expect.poll(ready).toBe(200);
@@ -239,7 +238,7 @@ test('a grant that is missing ends the start and shows in readiness, with the co
 });
 
 test('row level security that hides rows instead of refusing is named by start, commands, readiness and --grant-to', async () => {
-  const { name } = inject('serviceRole');
+  const { name } = findServers().serviceRole;
   for (const table of [TABLE, '_prisma_migrations']) {
     const databaseUrl = await createTestDatabase();
     const lines: string[] = [];
@@ -269,7 +268,7 @@ test('row level security that hides rows instead of refusing is named by start, 
 test('what is for the owner is refused on one line for the role of the service', async () => {
   const own = await createTestDatabase();
   // A service that may create in every table with sample data could add it.
-  await execute(own, `REVOKE INSERT ON ${TABLE} FROM ${inject('serviceRole').name}`);
+  await execute(own, `REVOKE INSERT ON ${TABLE} FROM ${findServers().serviceRole.name}`);
   for (const command of ['seed', 'migrate']) {
     if (command === 'migrate') await execute(own, 'DROP TABLE _prisma_migrations');
     const program = runNode([programOf('cli'), command], { DATABASE_URL: asService(own) });
@@ -282,7 +281,7 @@ test('in a schema of the URL, a change of a key is on record there, whatever sea
   const own = new URL(await createTestDatabase('template0'));
   own.searchParams.set('schema', 'Ten"ant');
   await applyMigrations(own.href, definition.root);
-  await applyGrants(definition.identity.grants, own.href, inject('serviceRole').name, 'service');
+  await applyGrants(definition.identity.grants, own.href, findServers().serviceRole.name, 'service');
   const service = new pg.Client(asService(own.href));
   await service.connect();
   onTestFinished(() => service.end());

@@ -1,12 +1,11 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createTemporaryFolder, execute } from '@animal-store/platform/testing';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { definition } from '#operations-under-test';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { listPendingMigrations } from '../../src/migrations/migrations.js';
 import { openSource } from '../../src/migrations/source.js';
-import { execute } from '../support/execute.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 const log = { info: () => {}, warn: () => {} };

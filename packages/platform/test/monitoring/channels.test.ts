@@ -1,10 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { channel, tracingChannel } from 'node:diagnostics_channel';
+import { createCaller, post, rpcPath } from '@animal-store/platform/testing';
 import type { FastifyRequest } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { create, list, newItem, OTHER_MODEL, read, readOthers, TABLE } from '#operations-under-test';
-import { createCaller, post, rpcPath, startService, type TestService } from '../support/test-service.js';
+import { startService, type TestService } from '../support/test-service.js';
 
 interface RequestMessage {
   readonly request: FastifyRequest;

@@ -2,16 +2,13 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { createLimiter } from '@animal-store/limits';
+import { createCaller, message, oldToolCall, post, rpcPath, toolCall } from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { create, definition, list, read, readOthers, TABLE } from '#operations-under-test';
 import { createCachedCheck } from '../../src/monitoring/readiness.js';
-import { message, oldToolCall, toolCall } from '../support/mcp.js';
 import {
-  createCaller,
   createTestDatabase,
-  post,
-  rpcPath,
   startService,
   type TestService,
   type TestServiceOptions,

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
+import { untilListening } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { list } from '#operations-under-test';
-import { untilListening } from '../support/process.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
 import { createTestDatabase } from '../support/test-service.js';
 

@@ -1,22 +1,22 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import {
+  type Caller,
+  createCaller,
+  message,
+  oldToolCall,
+  post,
+  rpcPath,
+  toolCall,
+} from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { create, list, read, TABLE } from '#operations-under-test';
 import { generateKey, livePrefix, testPrefix } from '../../src/keys/format.js';
 import { describeError } from '../../src/process/logger.js';
+import { BEGIN_FOR_LONG } from '../support/begin-for-long.js';
 import { breakTable } from '../support/broken-table.js';
-import { BEGIN_FOR_LONG } from '../support/execute.js';
-import { message, oldToolCall, toolCall } from '../support/mcp.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  rpcPath,
-  startService,
-  type TestService,
-  type TestServiceOptions,
-} from '../support/test-service.js';
+import { startService, type TestService, type TestServiceOptions } from '../support/test-service.js';
 
 interface Line {
   readonly level: number;

@@ -1,9 +1,9 @@
+import { createProtocols, PROTOCOLS, post } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { INSERT_EXAMPLES, OTHER_TABLE, REUSE_EXAMPLES, resources, TABLE } from '#operations-under-test';
 import { bodyOf, existingPath, readPathParameters } from '../support/document-requests.js';
-import { type Input, PROTOCOL_NAMES, PROTOCOLS } from '../support/every-protocol.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
-import { patient, post, useService } from '../support/test-service.js';
+import { patient, useService } from '../support/test-service.js';
 
 // What holds for the body of every operation, from the document alone.
 
@@ -28,6 +28,7 @@ const WITH_BODY = operations
 
 const { call: send, service } = useService();
 const call = patient(send);
+const protocols = createProtocols(resources)(call);
 
 beforeAll(() => service.database.pool.query(INSERT_EXAMPLES));
 
@@ -43,7 +44,7 @@ async function readAll(): Promise<unknown[]> {
 async function prepare(operation: ListedOperation) {
   await service.database.pool.query(REUSE_EXAMPLES);
   const path = await existingPath(operations, operation, call);
-  const body = bodyOf(operation) as Input;
+  const body = bodyOf(operation) as Readonly<Record<string, unknown>>;
   return { path, body, input: { ...readPathParameters(operation, path), ...body } };
 }
 
@@ -62,8 +63,8 @@ test.each(WITH_BODY)(
       const wrong = VALUES.filter((value) => findProblems(schema, value) !== '');
       expect(wrong.length).toBeGreaterThan(5);
       for (const value of wrong)
-        for (const protocol of PROTOCOL_NAMES) {
-          const { code, result, fields } = await PROTOCOLS[protocol](call, operation, {
+        for (const protocol of PROTOCOLS) {
+          const { code, result, fields } = await protocols[protocol](operation.operationId, {
             ...input,
             [name]: value,
           });
@@ -83,9 +84,9 @@ test.each(WITH_BODY)(
     const { path, input } = await prepare(operation);
     const before = await readAll();
     for (const name of schemaOf(operation).required ?? [])
-      for (const protocol of PROTOCOL_NAMES) {
+      for (const protocol of PROTOCOLS) {
         const { [name]: _left, ...rest } = input as Record<string, unknown>;
-        const { code, result } = await PROTOCOLS[protocol](call, operation, rest);
+        const { code, result } = await protocols[protocol](operation.operationId, rest);
         expect([protocol, code]).toEqual([protocol, 'invalid_request']);
         expect(result.message).toMatch(new RegExp(`^${name} is required`));
       }
@@ -139,9 +140,9 @@ test.each(
   ),
 )('%s keeps its %s exactly as it was sent, over every protocol', async (_name, member, operation) => {
   for (const text of TEXTS)
-    for (const protocol of PROTOCOL_NAMES) {
+    for (const protocol of PROTOCOLS) {
       const { input } = await prepare(operation);
-      const { result } = await PROTOCOLS[protocol](call, operation, { ...input, [member]: text });
+      const { result } = await protocols[protocol](operation.operationId, { ...input, [member]: text });
       expect([protocol, result[member]]).toEqual([protocol, text]);
       const rows = JSON.stringify(await readAll());
       expect(rows).toContain(JSON.stringify(text));

@@ -1,9 +1,9 @@
+import { createCaller, toolCall } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { list } from '#operations-under-test';
 import { date, decimal, instant, integer, text } from '../../src/operations/input.js';
-import { toolCall } from '../support/mcp.js';
-import { createCaller, startService } from '../support/test-service.js';
+import { startService } from '../support/test-service.js';
 
 interface TextSchema {
   readonly minLength: number;

@@ -1,3 +1,4 @@
+import { createProtocols, PROTOCOLS } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { INSERT_EXAMPLES, REUSE_EXAMPLES, resources } from '#operations-under-test';
 import {
@@ -7,7 +8,6 @@ import {
   ordinaryInit,
   readPathParameters,
 } from '../support/document-requests.js';
-import { PROTOCOL_NAMES, PROTOCOLS } from '../support/every-protocol.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
 import { patient, useService } from '../support/test-service.js';
 
@@ -24,6 +24,7 @@ const BY_ID = operations
 
 const { call: send, service } = useService();
 const call = patient(send);
+const protocols = createProtocols(resources)(call);
 
 beforeAll(() => service.database.pool.query(INSERT_EXAMPLES));
 
@@ -71,7 +72,7 @@ test.each(BY_ID)(
   async (_name, operation) => {
     const [id = expect.unreachable()] = pathParameters(operation).map(({ name }) => name);
     const missing = await Promise.all(
-      PROTOCOL_NAMES.map((protocol) => PROTOCOLS[protocol](call, operation, inputOf(operation, 999_999))),
+      PROTOCOLS.map((protocol) => protocols[protocol](operation.operationId, inputOf(operation, 999_999))),
     );
     const message = /^There is no \w+ with the id 999999\./;
     for (const { status, result } of missing)
@@ -81,7 +82,7 @@ test.each(BY_ID)(
       ]);
     for (const protocol of ['tRPC', 'MCP'] as const)
       for (const value of ['1', 'x', null, 1.5, true, [], {}, 2 ** 53]) {
-        const { code, fields } = await PROTOCOLS[protocol](call, operation, inputOf(operation, value));
+        const { code, fields } = await protocols[protocol](operation.operationId, inputOf(operation, value));
         expect([protocol, value, code, Object.keys(fields ?? {})]).toEqual([
           protocol,
           value,
@@ -97,7 +98,7 @@ test.each(BY_ID.filter(([, { method }]) => method === 'GET'))(
   async (_name, operation) => {
     const { id } = await addExample(operation);
     const answers = await Promise.all(
-      PROTOCOL_NAMES.map((protocol) => PROTOCOLS[protocol](call, operation, inputOf(operation, id))),
+      PROTOCOLS.map((protocol) => protocols[protocol](operation.operationId, inputOf(operation, id))),
     );
     for (const { status, result } of answers) expect([status, result]).toEqual([200, answers[0]?.result]);
   },

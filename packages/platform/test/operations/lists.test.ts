@@ -1,16 +1,9 @@
+import { createCaller, rpcPath, toolCall } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { appRouter, definition, otherList } from '#operations-under-test';
 import { addSampleData } from '../../src/migrations/source.js';
 import { isPage, listOperations, type Operation } from '../../src/operations/list-operations.js';
-import { toolCall } from '../support/mcp.js';
-import {
-  createCaller,
-  createTestDatabase,
-  PUBLIC_URL,
-  rpcPath,
-  startService,
-  useService,
-} from '../support/test-service.js';
+import { createTestDatabase, PUBLIC_URL, startService, useService } from '../support/test-service.js';
 
 // What holds for every list of the store, from the definitions alone: a list that is added is tested by itself.
 

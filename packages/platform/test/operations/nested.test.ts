@@ -1,4 +1,5 @@
-import { beforeAll, expect, inject, test } from 'vitest';
+import { post, rpcPath } from '@animal-store/platform/testing';
+import { beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../src/connections/client.js';
 import { readCode } from '../../src/connections/outage.js';
@@ -17,7 +18,8 @@ import {
   ordinaryInit,
 } from '../support/document-requests.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
-import { post, rpcPath, useService } from '../support/test-service.js';
+import { findServers } from '../support/service-role.js';
+import { useService } from '../support/test-service.js';
 
 // Rentals of boats: a resource whose paths name what its items belong to.
 
@@ -143,7 +145,7 @@ const findListed = (name: string) =>
 const { call, service } = useService({ resources: [harbour] });
 
 beforeAll(async () => {
-  const { name } = inject('serviceRole');
+  const { name } = findServers().serviceRole;
   await service.database.pool.query(`${SETUP} GRANT SELECT, INSERT, UPDATE ON boats, rentals TO ${name}`);
 });
 

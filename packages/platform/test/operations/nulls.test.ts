@@ -1,3 +1,4 @@
+import { createCaller, post, rpcPath } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { create, list, resources, TEXT } from '#operations-under-test';
@@ -7,7 +8,7 @@ import { fieldError, text } from '../../src/operations/input.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { createRouter, type Resource } from '../../src/operations/resource.js';
 import { type JsonSchema, toArgumentsSchema } from '../../src/protocols/mcp/schemas.js';
-import { createCaller, post, rpcPath, startService } from '../support/test-service.js';
+import { startService } from '../support/test-service.js';
 
 test('null for a member that may be left out is refused with words that say so, over both protocols', async () => {
   const service = await startService();

@@ -1,3 +1,4 @@
+import { type Caller, oldToolCall, post, toolCall } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { list } from '#operations-under-test';
@@ -6,9 +7,8 @@ import { INPUT_ERROR, integer } from '../../src/operations/input.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { createRouter, type Resource } from '../../src/operations/resource.js';
 import { expectMcpErrorBody } from '../support/expect-error-body.js';
-import { oldToolCall, toolCall } from '../support/mcp.js';
 import { createChecker } from '../support/openapi-checker.js';
-import { type Caller, post, useService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 type Method = OperationMeta['openapi']['method'];
 

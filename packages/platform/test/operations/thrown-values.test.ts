@@ -1,10 +1,10 @@
+import { createCaller, toolCall } from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { list } from '#operations-under-test';
 import { createProcedure } from '../../src/operations/builder.js';
-import { toolCall } from '../support/mcp.js';
-import { createCaller, startService } from '../support/test-service.js';
+import { startService } from '../support/test-service.js';
 
 const procedure = createProcedure();
 

@@ -1,3 +1,4 @@
+import { createCaller } from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -6,7 +7,7 @@ import { createProcedure, type RequestContext } from '../../src/operations/build
 import { integer } from '../../src/operations/input.js';
 import type { Resource } from '../../src/operations/resource.js';
 import { createHeldLimiter, type HeldLimiter } from '../support/held-limiter.js';
-import { createCaller, startService, type TestService } from '../support/test-service.js';
+import { startService, type TestService } from '../support/test-service.js';
 
 // Queries that have to know the decision on their limit, or may do more than read.
 

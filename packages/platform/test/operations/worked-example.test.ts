@@ -1,4 +1,5 @@
-import { afterAll, expect, inject, test } from 'vitest';
+import { createCaller, message, post, toolCall } from '@animal-store/platform/testing';
+import { afterAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ApiError, create, definition, read } from '#operations-under-test';
 import type { Database } from '../../src/connections/client.js';
@@ -13,9 +14,9 @@ import { table } from '../../src/tables/table.js';
 import { createTransactions } from '../../src/tables/transactions.js';
 import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from '../support/document-requests.js';
 import { errorOf } from '../support/error-table.js';
-import { message, toolCall } from '../support/mcp.js';
 import { createChecker } from '../support/openapi-checker.js';
-import { createCaller, post, startService, untilServed } from '../support/test-service.js';
+import { findServers } from '../support/service-role.js';
+import { startService, untilServed } from '../support/test-service.js';
 
 // A whole resource. As part of the service, each section is a file of src/toys/.
 
@@ -214,7 +215,7 @@ await service.database.pool.query(
 await service.database.pool.query("CREATE UNIQUE INDEX ON toys (name) WHERE name = 'Teddy'");
 // The `grants` of the store's identity have this for its tables.
 await service.database.pool.query(
-  `GRANT SELECT, INSERT, UPDATE, DELETE ON toys, boxes TO ${inject('serviceRole').name}`,
+  `GRANT SELECT, INSERT, UPDATE, DELETE ON toys, boxes TO ${findServers().serviceRole.name}`,
 );
 afterAll(() => service.close());
 const call = createCaller(service);

@@ -1,17 +1,16 @@
-import { expect, test } from 'vitest';
-import { create, definition, list, resources } from '#operations-under-test';
-import { deprecated } from '../support/deprecated.js';
-import { oldToolCall, toolCall } from '../support/mcp.js';
-import { rotate } from '../support/rotate.js';
 import {
   type Caller,
   createCaller,
+  oldToolCall,
   post,
   rpcPath,
-  startService,
-  type TestService,
-  useService,
-} from '../support/test-service.js';
+  toolCall,
+} from '@animal-store/platform/testing';
+import { expect, test } from 'vitest';
+import { create, definition, list, resources } from '#operations-under-test';
+import { deprecated } from '../support/deprecated.js';
+import { rotate } from '../support/rotate.js';
+import { startService, type TestService, useService } from '../support/test-service.js';
 
 const DAY_MS = 86_400_000;
 const NOW = Date.parse('2026-03-01T12:00:00.250Z');

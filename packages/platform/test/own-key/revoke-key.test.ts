@@ -1,14 +1,8 @@
+import { type Caller, createCaller, post } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { create, definition, list } from '#operations-under-test';
 import { rotate } from '../support/rotate.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-  useService,
-} from '../support/test-service.js';
+import { startService, type TestService, useService } from '../support/test-service.js';
 
 /** Another node on the same database */
 let other: TestService;

@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { definition } from '#operations-under-test';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { readConfig, toLocalUrl, VARIABLES } from '../../src/process/config.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 /** Reads variables as Node.js 24 on Linux does, unless other versions and platforms are given. */
 const readWith = (

@@ -1,9 +1,9 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { loadEnvironmentFile } from '../../src/process/environment-file.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 let path: string;
 

@@ -2,14 +2,18 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
+import { freePort, hasProgram, reportMissing } from '@animal-store/limits/testing';
+import {
+  createCaller,
+  createTemporaryFolder,
+  type Program,
+  runCommand,
+  until,
+} from '@animal-store/platform/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { list } from '#operations-under-test';
-import { freePort } from '../support/free-port.js';
-import { type Program, programOf, runCommand, runKeys, UNREACHED_LIMITS } from '../support/process.js';
-import { hasProgram, reportMissing } from '../support/programs.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { createCaller, createTestDatabase } from '../support/test-service.js';
-import { until } from '../support/until.js';
+import { programOf, runKeys, UNREACHED_LIMITS } from '../support/process.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 

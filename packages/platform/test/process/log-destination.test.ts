@@ -1,19 +1,19 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { expect, onTestFinished, test } from 'vitest';
-import { list } from '#operations-under-test';
-import { freePort } from '../support/free-port.js';
+import { freePort } from '@animal-store/limits/testing';
 import {
-  builtModule,
+  createCaller,
   type Environment,
   type Program,
-  programOf,
   type RunOptions,
   runNode,
-} from '../support/process.js';
+} from '@animal-store/platform/testing';
+import { expect, onTestFinished, test } from 'vitest';
+import { list } from '#operations-under-test';
+import { builtModule, programOf } from '../support/process.js';
 import { setUpServiceProcesses, stop, untilReady } from '../support/service-processes.js';
-import { createCaller, createTestDatabase } from '../support/test-service.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 const processes = setUpServiceProcesses();
 

@@ -1,8 +1,9 @@
+import { runNode } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { definition, list } from '#operations-under-test';
 import { generateKey, testPrefix } from '../../src/keys/format.js';
 import { formatMessage } from '../../src/process/logger.js';
-import { builtModule, runNode } from '../support/process.js';
+import { builtModule } from '../support/process.js';
 
 const request = { msg: 'request', method: 'GET', status: 200, durationMs: 3.7 };
 

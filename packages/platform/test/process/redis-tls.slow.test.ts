@@ -1,4 +1,12 @@
 import { rm } from 'node:fs/promises';
+import { canStartRedis, freePort } from '@animal-store/limits/testing';
+import {
+  createCaller,
+  createTemporaryFolder,
+  type Program,
+  until,
+  untilListening,
+} from '@animal-store/platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { list } from '#operations-under-test';
 import { closeAll, node, onClose, server } from '../../../limits/test/support/limiter-nodes.js';
@@ -6,13 +14,9 @@ import { startCluster } from '../../../limits/test/support/redis-cluster.js';
 import { PRIMARY_NAME, startSentinels } from '../../../limits/test/support/redis-sentinel.js';
 import { type BreakingRelay, INTRUSIONS, MOMENTS, startBreakingRelay } from '../support/breaking-relay.js';
 import { type Certificates, canCreateCertificates, createCertificates } from '../support/certificates.js';
-import { freePort } from '../support/free-port.js';
-import { type Program, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
-import { canStartRedis } from '../support/redis.js';
+import { runKeys, UNREACHED_LIMITS } from '../support/process.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { createCaller, createTestDatabase } from '../support/test-service.js';
-import { until } from '../support/until.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 const hasRedis = canStartRedis();
 const isPossible = hasRedis && canCreateCertificates();

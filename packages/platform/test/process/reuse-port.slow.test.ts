@@ -1,18 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { expect, test, vi } from 'vitest';
-import { list } from '#operations-under-test';
-import { freePort } from '../support/free-port.js';
+import { findRedis, freePort } from '@animal-store/limits/testing';
 import {
+  createCaller,
   type Environment,
   type Program,
-  programOf,
   runCommand,
-  runKeys,
   untilListening,
-} from '../support/process.js';
-import { findRedis } from '../support/redis.js';
+} from '@animal-store/platform/testing';
+import { expect, test, vi } from 'vitest';
+import { list } from '#operations-under-test';
+import { programOf, runKeys } from '../support/process.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
-import { createCaller, createTestDatabase } from '../support/test-service.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 const redis = await findRedis();
 const { programs, start } = setUpServiceProcesses();

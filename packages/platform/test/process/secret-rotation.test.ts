@@ -1,15 +1,20 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { canStartRedis, startRedis } from '@animal-store/limits/testing';
+import {
+  createCaller,
+  createTemporaryFolder,
+  execute,
+  post,
+  untilListening,
+} from '@animal-store/platform/testing';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { create, definition, list, newItem } from '#operations-under-test';
 import { applyGrants } from '../../src/migrations/grants.js';
-import { execute } from '../support/execute.js';
-import { runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
-import { canStartRedis, startRedis } from '../support/redis.js';
+import { runKeys, UNREACHED_LIMITS } from '../support/process.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { createCaller, createTestDatabase, post } from '../support/test-service.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 const processes = setUpServiceProcesses();
 const folder = await createTemporaryFolder();

@@ -1,11 +1,12 @@
 import { connect } from 'node:net';
+import { post, rpcPath } from '@animal-store/platform/testing';
 import { afterEach, expect, test } from 'vitest';
 import { create, list, NUMBER, newItem, otherList, read, resources, TEXT } from '#operations-under-test';
 import { errorOf } from '../support/error-table.js';
 import { expectErrorBody } from '../support/expect-error-body.js';
 import { createChecker } from '../support/openapi-checker.js';
 import { exchange } from '../support/raw-http.js';
-import { post, rpcPath, useService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 const { document } = createChecker(resources);
 

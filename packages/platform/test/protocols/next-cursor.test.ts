@@ -1,6 +1,7 @@
+import { rpcPath } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { INSERT_OTHERS, insertSql, list, otherList } from '#operations-under-test';
-import { rpcPath, useService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 const FIELD = 'x-next-cursor';
 const ITEMS = 4;

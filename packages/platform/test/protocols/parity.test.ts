@@ -1,3 +1,4 @@
+import { type Caller, createCaller, post, rpcPath, type TestResponse } from '@animal-store/platform/testing';
 import type { Client } from '@modelcontextprotocol/client';
 import { TRPCError } from '@trpc/server';
 import { pino } from 'pino';
@@ -14,15 +15,7 @@ import { errorOf } from '../support/error-table.js';
 import { expectErrorBody } from '../support/expect-error-body.js';
 import { connectClient, MODE_NAMES, type Mode, toolCalls } from '../support/mcp.js';
 import { createChecker } from '../support/openapi-checker.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  rpcPath,
-  startService,
-  type TestResponse,
-  type TestService,
-} from '../support/test-service.js';
+import { startService, type TestService } from '../support/test-service.js';
 
 // A resource of its own, because the inputs below are about each kind of member that an operation can have.
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hasProgram } from './programs.js';
+import { hasProgram } from '@animal-store/limits/testing';
 
 /** Files in PEM. */
 export interface Certificates {

@@ -1,7 +1,7 @@
+import { type Caller, post } from '@animal-store/platform/testing';
 import { expect } from 'vitest';
 import { create, newItem, TABLE, TEXT } from '#operations-under-test';
 import type { PostgresServer } from './postgres-server.js';
-import { type Caller, post } from './test-service.js';
 
 const STREAMS = 8;
 /** Creates that go on while the database fails. */

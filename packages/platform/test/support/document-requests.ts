@@ -1,6 +1,6 @@
+import { type Caller, post, rpcPath } from '@animal-store/platform/testing';
 import { expect } from 'vitest';
 import type { createChecker, ListedOperation } from './openapi-checker.js';
-import { type Caller, post, rpcPath } from './test-service.js';
 
 // Requests that are made from the document alone, so that an operation that is added is checked like the others.
 

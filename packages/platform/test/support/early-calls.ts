@@ -1,3 +1,4 @@
+import { type Caller, createCaller, type TestResponse, until } from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { appRouter, resources } from '#operations-under-test';
@@ -6,14 +7,7 @@ import type { NewKey } from '../../src/keys/store.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { type EveryCall, listEveryCall } from './every-call.js';
 import { createHeldLimiter, type HeldLimiter } from './held-limiter.js';
-import {
-  type Caller,
-  createCaller,
-  startService,
-  type TestResponse,
-  type TestService,
-} from './test-service.js';
-import { until } from './until.js';
+import { startService, type TestService } from './test-service.js';
 import { watchStores } from './watched-stores.js';
 
 // A service in which a test decides when a limit is decided, and what the stores answer with.

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { type Caller, post, type TestResponse, toolCall } from '@animal-store/platform/testing';
 import { appRouter, create, resources } from '#operations-under-test';
 import { listOperations } from '../../src/operations/list-operations.js';
 import {
@@ -10,9 +11,8 @@ import {
   requiredParameters,
   requiredQuery,
 } from './document-requests.js';
-import { toolCall } from './mcp.js';
 import { createChecker } from './openapi-checker.js';
-import { type Caller, post, type TestResponse, untilServed } from './test-service.js';
+import { untilServed } from './test-service.js';
 
 /** One operation over one protocol. */
 export interface EveryCall {

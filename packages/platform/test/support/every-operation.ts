@@ -1,9 +1,10 @@
+import { createCaller, post } from '@animal-store/platform/testing';
 import { create, LEAST_NUMBER, list, newItem, otherList, read } from '#operations-under-test';
 import { hashKey } from '../../src/keys/format.js';
 import { deleteExpiredCreates } from '../../src/tables/idempotency.js';
 import { createUsageStore, DAY_MS, lastDays, toDay } from '../../src/usage/store.js';
 import { rotate } from './rotate.js';
-import { createCaller, post, type TestService } from './test-service.js';
+import type { TestService } from './test-service.js';
 
 /** Keys that a caller may not use, by what was done to them. */
 export type RefusedKeys = Readonly<Record<'revoked' | 'expired' | 'replaced' | 'banned', string>>;

@@ -1,10 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort } from './free-port.js';
-import { type Program, runCommand } from './process.js';
-import { hasProgram } from './programs.js';
-import { createTemporaryFolder } from './temporary-folder.js';
-import { until } from './until.js';
+import { freePort, hasProgram } from '@animal-store/limits/testing';
+import { createTemporaryFolder, type Program, runCommand, until } from '@animal-store/platform/testing';
 
 const CONFIG = 'docs/deploy/haproxy.cfg';
 /** A replica is checked once a second, and a busy machine takes its time. */

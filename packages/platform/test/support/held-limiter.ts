@@ -1,7 +1,7 @@
 import { createLimiter, type Limiter } from '@animal-store/limits';
+import { until } from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { definition } from '#operations-under-test';
-import { until } from './until.js';
 
 /** A limiter that decides as one over Redis does: later, and by counts that this process may not know yet. */
 export interface HeldLimiter extends Limiter {

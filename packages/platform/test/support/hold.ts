@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { expect, onTestFinished } from 'vitest';
 import { isDatabaseOutage } from '../../src/connections/outage.js';
-import { BEGIN_FOR_LONG } from './execute.js';
+import { BEGIN_FOR_LONG } from './begin-for-long.js';
 
 /** Runs SQL in a transaction that stays open until the function that is returned ends it, or the test is over. */
 export async function hold(

@@ -1,6 +1,7 @@
 import { request } from 'node:http';
-import { freePort } from './free-port.js';
-import { type Environment, type Program, run } from './process.js';
+import { freePort } from '@animal-store/limits/testing';
+import type { Environment, Program } from '@animal-store/platform/testing';
+import { run } from './process.js';
 
 /** Of every `keys serve` that a test starts without one of its own */
 export const TOKEN = 'a'.repeat(32);

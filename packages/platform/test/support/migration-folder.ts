@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { onTestFinished } from 'vitest';
-import { createTemporaryFolder } from './temporary-folder.js';
 
 /** An empty folder of migrations, which goes when the test is over, and what adds one to it. */
 export async function createMigrations() {

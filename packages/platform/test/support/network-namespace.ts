@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
-import { type Environment, type Program, runCommand } from './process.js';
-import { hasProgram } from './programs.js';
+import { hasProgram } from '@animal-store/limits/testing';
+import { type Environment, type Program, runCommand } from '@animal-store/platform/testing';
 
 /** Whether this process may create network namespaces. Without the programs, or root, tests are skipped. */
 export function canCreateNamespaces(): boolean {

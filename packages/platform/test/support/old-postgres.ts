@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync } from 'node:fs';
 import { arch, platform } from 'node:os';
 import { join } from 'node:path';
-import { reportMissing } from './programs.js';
-import { createTemporaryFolder } from './temporary-folder.js';
+import { reportMissing } from '@animal-store/limits/testing';
+import { createTemporaryFolder } from '@animal-store/platform/testing';
 
 /** The oldest version that the service runs on, and the one before it */
 const VERSIONS = { 13: '13.23.0-beta.16', 14: '14.23.0-beta.17' } as const;

@@ -1,10 +1,10 @@
+import type { TestResponse } from '@animal-store/platform/testing';
 import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { expect } from 'vitest';
 import { definition } from '#operations-under-test';
 import { buildDocument } from '../../src/docs/document.js';
 import type { Resource } from '../../src/operations/resource.js';
-import type { TestResponse } from './test-service.js';
 
 interface Reference {
   readonly $ref: string;

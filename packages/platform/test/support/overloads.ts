@@ -1,4 +1,4 @@
-import { execute } from './execute.js';
+import { execute } from '@animal-store/platform/testing';
 
 /** All that the trigger functions of the schema say */
 const SOURCE = `

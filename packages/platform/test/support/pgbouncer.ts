@@ -1,11 +1,9 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { inject } from 'vitest';
-import { freePort } from './free-port.js';
+import { freePort, hasProgram } from '@animal-store/limits/testing';
+import { createTemporaryFolder, type Program, runCommand } from '@animal-store/platform/testing';
 import type { PostgresServer } from './postgres-server.js';
-import { type Program, runCommand } from './process.js';
-import { hasProgram } from './programs.js';
-import { createTemporaryFolder } from './temporary-folder.js';
+import { findServers } from './service-role.js';
 
 /** PGBOUNCER names another one than that on PATH. */
 const BINARY = process.env.PGBOUNCER || 'pgbouncer';
@@ -40,7 +38,7 @@ export class Pgbouncer {
     const folder = await createTemporaryFolder();
     const port = await freePort();
     const users = join(folder, 'users');
-    const accounts = [{ name: user, password }, inject('serviceRole')];
+    const accounts = [{ name: user, password }, findServers().serviceRole];
     await writeFile(users, accounts.map(({ name, password }) => `"${name}" "${password}"\n`).join(''));
     await writeFile(
       join(folder, 'pgbouncer.ini'),

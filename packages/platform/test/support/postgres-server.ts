@@ -1,18 +1,20 @@
 import { execFileSync } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { freePort } from '@animal-store/limits/testing';
+import {
+  createTemporaryFolder,
+  execute,
+  type Program,
+  runCommand,
+  until,
+} from '@animal-store/platform/testing';
 import type { QueryResultRow } from 'pg';
-import { inject } from 'vitest';
 import { definition } from '#operations-under-test';
 import { type Cluster, openCluster } from '../../../embedded-postgres/src/database-cluster.js';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
 import type { Certificates } from './certificates.js';
-import { execute } from './execute.js';
-import { freePort } from './free-port.js';
-import { type Program, runCommand } from './process.js';
 import { createServiceRole } from './service-role.js';
-import { createTemporaryFolder } from './temporary-folder.js';
-import { until } from './until.js';
 
 const DATABASE = definition.identity.embedded.database;
 const LISTENS = /ready to accept (?:read-only )?connections/;
@@ -45,7 +47,7 @@ export class PostgresServer {
     if (certificate) server.#install(certificate);
     await server.run();
     await applyMigrations(server.url, definition.root);
-    await createServiceRole(server.url, inject('serviceRole'));
+    await createServiceRole(server.url);
     return server;
   }
 

@@ -3,10 +3,9 @@ import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { freePort } from './free-port.js';
+import { freePort } from '@animal-store/limits/testing';
+import { createTemporaryFolder, runCommand } from '@animal-store/platform/testing';
 import type { PostgresServer } from './postgres-server.js';
-import { runCommand } from './process.js';
-import { createTemporaryFolder } from './temporary-folder.js';
 
 /** One port that leads to whichever server is the primary. */
 export interface PrimaryProxy {

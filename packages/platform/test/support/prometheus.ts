@@ -1,9 +1,8 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { hasProgram } from '@animal-store/limits/testing';
+import { createTemporaryFolder, runCommand } from '@animal-store/platform/testing';
 import { definition } from '#operations-under-test';
-import { runCommand } from './process.js';
-import { hasProgram } from './programs.js';
-import { createTemporaryFolder } from './temporary-folder.js';
 
 /** A Prometheus that scrapes a service every two seconds. */
 export interface Prometheus {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { hasProgram } from './programs.js';
+import { hasProgram } from '@animal-store/limits/testing';
 
 const FILE = fileURLToPath(new URL('../../../../docs/deploy/roles.sql', import.meta.url));
 

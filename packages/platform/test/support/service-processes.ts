@@ -1,9 +1,13 @@
 import { rm } from 'node:fs/promises';
+import {
+  createCaller,
+  createTemporaryFolder,
+  type Environment,
+  type Program,
+} from '@animal-store/platform/testing';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { definition } from '#operations-under-test';
-import { type Environment, type Program, run } from './process.js';
-import { createTemporaryFolder } from './temporary-folder.js';
-import { createCaller } from './test-service.js';
+import { run } from './process.js';
 
 interface ServiceProcesses {
   /** A folder that the tests of the file share, because the first start on one takes as long as two later ones. */

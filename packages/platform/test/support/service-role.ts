@@ -1,29 +1,16 @@
-import { inject } from 'vitest';
+import { asServiceRole, execute, readServers, type Servers } from '@animal-store/platform/testing';
 import { definition } from '#operations-under-test';
 import { applyGrants } from '../../src/migrations/grants.js';
-import { execute } from './execute.js';
 
-/** The role that services under test run as. */
-export interface ServiceRole {
-  readonly name: string;
-  readonly password: string;
-}
+/** What this run has prepared for the store under test. */
+export const findServers = (): Servers => readServers(definition);
 
-/**
- * The URL as services use it: as a role with the grants of `npm run migrate -- --grant-to`, and nothing else. A URL of
- * another role than the owner's, which a test has made, stays as it is.
- */
-export function asService(databaseUrl: string): string {
-  const url = new URL(databaseUrl);
-  // The superuser of an embedded PostgreSQL is called as its database.
-  const owners = [definition.identity.embedded.database, new URL(inject('postgresUrl')).username];
-  if (!owners.includes(url.username)) return databaseUrl;
-  const { name, password } = inject('serviceRole');
-  return Object.assign(url, { username: name, password }).href;
-}
+/** The URL as services use it. A URL of another role than the owner's, which a test has made, stays as it is. */
+export const asService = (databaseUrl: string): string => asServiceRole(definition, databaseUrl);
 
-/** Creates the role on a server, with its grants on a migrated database. */
-export async function createServiceRole(ownerUrl: string, { name, password }: ServiceRole): Promise<void> {
+/** Creates the role of services on another server, with its grants on a migrated database. */
+export async function createServiceRole(ownerUrl: string): Promise<void> {
+  const { name, password } = findServers().serviceRole;
   await execute(ownerUrl, `CREATE ROLE ${name} LOGIN PASSWORD '${password}'`);
   await applyGrants(definition.identity.grants, ownerUrl, name, 'service');
 }

@@ -3,16 +3,12 @@ import { chownSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { getuid } from 'node:process';
-import { inject } from 'vitest';
+import { freePort, hasProgram } from '@animal-store/limits/testing';
+import { createTemporaryFolder, execute, type Program, runCommand } from '@animal-store/platform/testing';
 import { definition } from '#operations-under-test';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
-import { execute } from './execute.js';
-import { freePort } from './free-port.js';
 import type { PostgresServer } from './postgres-server.js';
-import { type Program, runCommand } from './process.js';
-import { hasProgram } from './programs.js';
 import { createServiceRole } from './service-role.js';
-import { createTemporaryFolder } from './temporary-folder.js';
 
 /** PG_DUMP names another one than that on PATH. The server is of the same version: pg_dump refuses a later one. */
 const PG_DUMP = process.env.PG_DUMP || 'pg_dump';
@@ -40,7 +36,7 @@ export class SystemPostgres {
   static async start(settings: Settings = {}, bin?: string): Promise<SystemPostgres> {
     const server = await SystemPostgres.startEmpty(settings, bin);
     await applyMigrations(server.urlOf(), definition.root);
-    await createServiceRole(server.urlOf(), inject('serviceRole'));
+    await createServiceRole(server.urlOf());
     return server;
   }
 

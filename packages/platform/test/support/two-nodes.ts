@@ -1,7 +1,7 @@
+import { createCaller, type Environment, untilListening } from '@animal-store/platform/testing';
 import { expect } from 'vitest';
 import { list } from '#operations-under-test';
-import { type Environment, run, runKeys, untilListening } from './process.js';
-import { createCaller } from './test-service.js';
+import { run, runKeys } from './process.js';
 
 const closing: (() => unknown)[] = [];
 

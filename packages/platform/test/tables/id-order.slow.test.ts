@@ -1,18 +1,19 @@
-import pg from 'pg';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { create as createOperation, insertSql, list, newItem, TABLE } from '#operations-under-test';
-import { execute } from '../support/execute.js';
-import { toolCall } from '../support/mcp.js';
-import { PostgresServer } from '../support/postgres-server.js';
-import { run, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
 import {
   type Caller,
   createCaller,
-  createTestDatabase,
+  execute,
   post,
   rpcPath,
   type TestResponse,
-} from '../support/test-service.js';
+  toolCall,
+  untilListening,
+} from '@animal-store/platform/testing';
+import pg from 'pg';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { create as createOperation, insertSql, list, newItem, TABLE } from '#operations-under-test';
+import { PostgresServer } from '../support/postgres-server.js';
+import { run, runKeys, UNREACHED_LIMITS } from '../support/process.js';
+import { createTestDatabase } from '../support/test-service.js';
 import { closeNodes, startNode } from '../support/two-nodes.js';
 
 afterAll(closeNodes);

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { execute, post, type TestResponse, toolCall } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import {
   create,
@@ -16,10 +17,9 @@ import {
 import { createProcedure } from '../../src/operations/builder.js';
 import type { Resource } from '../../src/operations/resource.js';
 import { deleteExpiredCreates, deleteExpiredSql } from '../../src/tables/idempotency.js';
-import { BEGIN_FOR_LONG, execute } from '../support/execute.js';
+import { BEGIN_FOR_LONG } from '../support/begin-for-long.js';
 import { holdCreate } from '../support/hold-create.js';
-import { toolCall } from '../support/mcp.js';
-import { post, type TestResponse, useService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 /** A second operation that takes an Idempotency-Key, with the same input as the create. */
 const createTwin = createProcedure<{ readonly twins: ItemStore }>()

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { beforeAll, expect, inject, test, vi } from 'vitest';
+import { post, type TestResponse } from '@animal-store/platform/testing';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { create, insertSql, list, newItem, newItemSchema, TABLE, TEXT } from '#operations-under-test';
 import { createInsert } from '../../src/tables/inserts.js';
 import { table } from '../../src/tables/table.js';
 import { OPERATION_TIMEOUT_MS } from '../../src/timing/timeouts.js';
-import { post, type TestResponse, useService } from '../support/test-service.js';
+import { findServers } from '../support/service-role.js';
+import { useService } from '../support/test-service.js';
 
 const MOST_ATTEMPTS = 10;
 
@@ -33,7 +35,7 @@ const { call, service } = useService();
 beforeAll(async () => {
   await service.database.pool.query(SETUP);
   // A trigger of an operator runs with the rights of whoever inserts.
-  await service.database.pool.query(`GRANT INSERT ON statements TO ${inject('serviceRole').name}`);
+  await service.database.pool.query(`GRANT INSERT ON statements TO ${findServers().serviceRole.name}`);
 });
 
 async function readRowsPerStatement(): Promise<number[]> {

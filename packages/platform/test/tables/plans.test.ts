@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { execute } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { create, insertSql, list, TABLE } from '#operations-under-test';
 import { createStatements } from '../../src/keys/statements.js';
 import { onEveryConnection } from '../support/every-connection.js';
-import { execute } from '../support/execute.js';
 import { explainPrepared } from '../support/explain.js';
 import { useService } from '../support/test-service.js';
 

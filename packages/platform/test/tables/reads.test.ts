@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { execute } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { definition } from '#operations-under-test';
 import { type Database, openDatabase } from '../../src/connections/client.js';
 import { createInsert } from '../../src/tables/inserts.js';
 import { createReads } from '../../src/tables/reads.js';
 import { table } from '../../src/tables/table.js';
-import { execute } from '../support/execute.js';
 import { explainPrepared } from '../support/explain.js';
 import { asService } from '../support/service-role.js';
 import { createTestDatabase, startService } from '../support/test-service.js';

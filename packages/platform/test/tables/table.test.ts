@@ -1,6 +1,6 @@
+import { execute } from '@animal-store/platform/testing';
 import { expect, expectTypeOf, test } from 'vitest';
 import { type Table, table } from '../../src/tables/table.js';
-import { execute } from '../support/execute.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 interface NewToy {

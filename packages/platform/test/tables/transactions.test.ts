@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { execute, post } from '@animal-store/platform/testing';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../src/connections/client.js';
@@ -8,9 +9,9 @@ import { text } from '../../src/operations/input.js';
 import type { Resource } from '../../src/operations/resource.js';
 import type { IdempotencyKey } from '../../src/tables/idempotency.js';
 import { createTransactions, type Transaction } from '../../src/tables/transactions.js';
-import { BEGIN_FOR_LONG, execute } from '../support/execute.js';
+import { BEGIN_FOR_LONG } from '../support/begin-for-long.js';
 import { holdCreate } from '../support/hold-create.js';
-import { post, untilServed, useService } from '../support/test-service.js';
+import { untilServed, useService } from '../support/test-service.js';
 
 const SETUP = `
   CREATE TABLE notes (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text, at timestamptz DEFAULT now());

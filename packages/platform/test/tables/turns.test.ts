@@ -1,7 +1,7 @@
+import { execute, untilListening } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { TABLE } from '#operations-under-test';
-import { execute } from '../support/execute.js';
-import { run, untilListening } from '../support/process.js';
+import { run } from '../support/process.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 test('a table without its row in insert_turns ends the start with one line, whose INSERT lets the next start serve', async () => {

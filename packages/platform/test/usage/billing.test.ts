@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { execute, readJson } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { create, definition, list } from '#operations-under-test';
 import { listGrants } from '../../src/migrations/grants.js';
-import { runInProcess } from '../support/command.js';
-import { execute } from '../support/execute.js';
-import { readJson, runKeys } from '../support/process.js';
+import { runInProcess, runKeys } from '../support/process.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 const JANUARY = ['--from', '2026-01-01', '--to', '2026-01-31'];

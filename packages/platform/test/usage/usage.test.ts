@@ -1,4 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import {
+  createCaller,
+  type Environment,
+  execute,
+  message,
+  oldToolCall,
+  post,
+  readJson,
+  rpcPath,
+  toolCall,
+  untilListening,
+} from '@animal-store/platform/testing';
 import pg from 'pg';
 import { afterEach, expect, test, vi } from 'vitest';
 import { create, definition, list, otherList, read, resources } from '#operations-under-test';
@@ -8,14 +20,11 @@ import { listOperations } from '../../src/operations/list-operations.js';
 import { createRouter } from '../../src/operations/resource.js';
 import { flushRegularly, UsageCounter } from '../../src/usage/counter.js';
 import { createUsageStore, lastDays, type NewUsage, toDay } from '../../src/usage/store.js';
-import { runInProcess } from '../support/command.js';
 import { deprecated } from '../support/deprecated.js';
-import { execute } from '../support/execute.js';
-import { message, oldToolCall, toolCall } from '../support/mcp.js';
-import { type Environment, readJson, run, runKeys, untilListening } from '../support/process.js';
+import { run, runInProcess, runKeys } from '../support/process.js';
 import { asService } from '../support/service-role.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
-import { createCaller, createTestDatabase, post, rpcPath, startService } from '../support/test-service.js';
+import { createTestDatabase, startService } from '../support/test-service.js';
 
 const DAY_MS = 86_400_000;
 const listed = listOperations(createRouter([...resources, deprecated.resource]));

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { REVISION } from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { create } from '#operations-under-test';
-import { REVISION } from '../../support/mcp.js';
 import { startService, type TestService } from '../../support/test-service.js';
 
 let service: TestService;

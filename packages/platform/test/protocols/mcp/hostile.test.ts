@@ -1,16 +1,18 @@
+import {
+  type Caller,
+  createCaller,
+  message,
+  oldToolCall,
+  post,
+  REVISION,
+  toolCall,
+} from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { create, list, newItem, newItemSchema, TABLE, TEXT } from '#operations-under-test';
 import { errorOf } from '../../support/error-table.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
-import { message, oldToolCall, REVISION, toolCall } from '../../support/mcp.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-} from '../../support/test-service.js';
+import { startService, type TestService } from '../../support/test-service.js';
 
 const SHOP = 'https://shop.example';
 /** JSON-RPC's errors, and those of the specification. */

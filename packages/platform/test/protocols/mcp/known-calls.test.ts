@@ -1,12 +1,12 @@
 import { channel } from 'node:diagnostics_channel';
+import { createCaller, oldToolCall, toolCall } from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { resources } from '#operations-under-test';
 import { UsageCounter } from '../../../src/usage/counter.js';
 import type { UsageStore } from '../../../src/usage/store.js';
 import { deprecated } from '../../support/deprecated.js';
-import { oldToolCall, toolCall } from '../../support/mcp.js';
-import { createCaller, startService } from '../../support/test-service.js';
+import { startService } from '../../support/test-service.js';
 
 const { name, input } = deprecated;
 const base64 = `=?base64?${Buffer.from(name).toString('base64')}?=`;

@@ -1,3 +1,4 @@
+import { createCaller, message, post, toolCall } from '@animal-store/platform/testing';
 import { Server } from '@modelcontextprotocol/server';
 import { pino } from 'pino';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
@@ -11,8 +12,7 @@ import { createContextFactory } from '../../../src/protocols/context.js';
 import type { Exchange } from '../../../src/protocols/mcp/call-tool.js';
 import { createPlainCalls } from '../../../src/protocols/mcp/plain-calls.js';
 import { createTools } from '../../../src/protocols/mcp/tools.js';
-import { message, toolCall } from '../../support/mcp.js';
-import { createCaller, post, startService } from '../../support/test-service.js';
+import { startService } from '../../support/test-service.js';
 
 // All plain calls share one server of the SDK.
 

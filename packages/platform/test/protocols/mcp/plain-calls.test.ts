@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { createCaller, toolCall, until } from '@animal-store/platform/testing';
 import { PerRequestHTTPServerTransport } from '@modelcontextprotocol/server';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -12,10 +13,8 @@ import {
   readPathParameters,
   requiredParameters,
 } from '../../support/document-requests.js';
-import { toolCall } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
-import { createCaller, startService, type TestService } from '../../support/test-service.js';
-import { until } from '../../support/until.js';
+import { startService, type TestService } from '../../support/test-service.js';
 
 // A call whose name is in Base64 gets a server of its own, as the SDK asks for. That of a plain call must say the same.
 

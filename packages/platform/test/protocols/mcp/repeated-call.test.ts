@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { toolCall } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { create, list, newItem, TABLE, TEXT } from '#operations-under-test';
-import { connectClient, MODE_NAMES, type Mode, toolCall, toolCalls } from '../../support/mcp.js';
+import { connectClient, MODE_NAMES, type Mode, toolCalls } from '../../support/mcp.js';
 import { useService } from '../../support/test-service.js';
 
 const { call, service } = useService();

@@ -1,3 +1,4 @@
+import { createCaller, message, oldToolCall, toolCall } from '@animal-store/platform/testing';
 import { discoverOAuthServerInfo, registerClient } from '@modelcontextprotocol/client';
 import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -19,8 +20,8 @@ import { listOperations } from '../../../src/operations/list-operations.js';
 import { createRouter, type Resource } from '../../../src/operations/resource.js';
 import { createTools } from '../../../src/protocols/mcp/tools.js';
 import { errorTable } from '../../support/error-table.js';
-import { connectClient, MODE_NAMES, message, oldToolCall, toolCall, toolCalls } from '../../support/mcp.js';
-import { createCaller, startService, useService } from '../../support/test-service.js';
+import { connectClient, MODE_NAMES, toolCalls } from '../../support/mcp.js';
+import { startService, useService } from '../../support/test-service.js';
 
 const operations = listOperations(createRouter(resources));
 const ENTERPRISE = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000, expiresAt: null } as const;

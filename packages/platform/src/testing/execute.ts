@@ -1,8 +1,5 @@
 import pg from 'pg';
 
-/** Of a transaction on a connection of the service, which PostgreSQL would end after five seconds without a statement. */
-export const BEGIN_FOR_LONG = 'BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0';
-
 /** Runs a statement, or several without values, on a connection of its own. Resolves with the rows of a single one. */
 export async function execute<Row extends pg.QueryResultRow>(
   url: string,

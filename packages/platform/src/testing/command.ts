@@ -1,23 +1,12 @@
 import { Writable } from 'node:stream';
-import { definition as ownDefinition, resources as ownResources } from '#operations-under-test';
-import { runCommand } from '../../src/cli/program.js';
-import type { Definition } from '../../src/definition/definition.js';
-import type { Resource } from '../../src/operations/resource.js';
-import { asServiceUnlessOwner, INHERITED } from './environment.js';
+import { runCommand } from '../cli/program.js';
+import type { Definition } from '../definition/definition.js';
+import type { Resource } from '../operations/resource.js';
 
 /** What a command has left behind: its exit code, and what it has written to standard output and error together. */
-interface Outcome {
+export interface Outcome {
   readonly code: number;
   readonly output: string;
-}
-
-interface InProcessOptions {
-  /** What the store is called, sells and allows. Default: as the store under test */
-  readonly definition?: Definition;
-  /** What the command line knows besides the resources of the store */
-  readonly furtherResources?: readonly Resource[];
-  /** Whether the DATABASE_URL of the owner stays as it is, as it does for the commands of the owner */
-  readonly asOwner?: boolean;
 }
 
 /** What `process.exit` throws here, so that nothing of the command runs after it. */
@@ -33,25 +22,20 @@ class Exit extends Error {
 /** Commands take turns, because each has the variables and the output of the process for itself. */
 let last: Promise<unknown> = Promise.resolve();
 
-/**
- * Runs a command of the command line in the process of the tests, from the sources: to start a process takes ten times as
- * long as most commands. `run('cli', …)` runs the built one as its users do.
- */
+/** Runs a command of a store in this process, with an environment of its own. */
 export function runInProcess(
   args: readonly string[],
-  environment: Record<string, string>,
-  { definition = ownDefinition, furtherResources = [], asOwner = false }: InProcessOptions = {},
+  environment: Readonly<Record<string, string>>,
+  { definition, resources }: { readonly definition: Definition; readonly resources: readonly Resource[] },
 ): Promise<Outcome> {
-  const resources = [...ownResources, ...furtherResources];
-  const variables = asOwner ? environment : asServiceUnlessOwner(environment, args);
-  const outcome = last.then(() => runAlone(args, { ...INHERITED, ...variables }, definition, resources));
+  const outcome = last.then(() => runAlone(args, environment, definition, resources));
   last = outcome.catch(() => {});
   return outcome;
 }
 
 async function runAlone(
   args: readonly string[],
-  env: Record<string, string>,
+  env: Readonly<Record<string, string>>,
   definition: Definition,
   resources: readonly Resource[],
 ): Promise<Outcome> {

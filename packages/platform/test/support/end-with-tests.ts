@@ -1,1 +1,0 @@
-export { endWithTests } from '../../../limits/test/support/end-with-tests.js';

@@ -1,1 +1,0 @@
-export { freePort } from '../../../limits/test/support/free-port.js';

@@ -1,6 +1,0 @@
-export {
-  canStartRedis,
-  findRedis,
-  RedisServer,
-  startRedis,
-} from '../../../limits/test/support/redis.js';
