@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { createLimiter } from '@animal-store/limits';
 import { until } from '@animal-store/limits/testing';
 import { type Logger, pino } from 'pino';
 import { type Database, openDatabase } from '../connections/client.js';
@@ -53,7 +54,7 @@ export interface StoreUnderTest<Prisma extends AnyPrisma = AnyPrisma> {
   callTool(name: string, args?: object): Promise<any>;
   /** For a link of tRPC's client, such as `httpBatchLink(link)` */
   readonly link: { readonly url: string; readonly headers: Readonly<Record<string, string>> };
-  /** Moves the clock of the service, on which limits and bans depend: a minute later every limit per minute is whole again. */
+  /** Moves the clock of the service, on which bans and limits in memory depend: a minute later every limit per minute is whole again. */
   advance(milliseconds: number): void;
   readonly keys: KeyStore;
   /** As the owner of the tables */
@@ -89,7 +90,7 @@ async function serve<Prisma extends AnyPrisma>({
   port: wantedPort = 0,
   log = pino({ level: 'silent' }),
   now: givenNow,
-  limiter,
+  limiter: givenLimiter,
   usage,
   countKeys,
   checkReadiness,
@@ -103,6 +104,11 @@ async function serve<Prisma extends AnyPrisma>({
   const owner = openDatabase(databaseUrl, () => {}, definition, { connectTimeoutMs: CONNECT_TIMEOUT_MS });
   const config = { ...readConfig(definition.identity, {}), anonymousPerMinute: UNREACHED, ...configured };
   let advanced = 0;
+  const now = givenNow ?? (() => Date.now() + advanced);
+  const clock = () => performance.now() + advanced;
+  // Redis has a clock of its own, which no test moves.
+  const inMemory = { windows: definition.windows, redisUrls: [], log, now, clock };
+  const limiter = givenLimiter ?? (config.redisUrls.length > 0 ? undefined : await createLimiter(inMemory));
   // On a busy machine, opening a connection takes longer than a request may wait for it.
   await untilConnected(database);
   const service = await createService({
@@ -110,7 +116,7 @@ async function serve<Prisma extends AnyPrisma>({
     config,
     database,
     log,
-    now: givenNow ?? (() => Date.now() + advanced),
+    now,
     resources,
     overrides: { limiter, usage, countKeys, checkReadiness, connections, overload },
   });
