@@ -169,8 +169,6 @@ test('the tests of the platform import nothing of the repository around it, but 
       .filter((target) => target.startsWith('.'))
       .map((target) => join(dirname(path), target))
       .filter((file) => !/^packages\/(?:platform|limits\/test\/support|embedded-postgres\/src)\//.test(file))
-      // Prisma's own engine, beside which migrations are applied
-      .filter((file) => file !== 'scripts/migrations/schema-engine.js')
       .map((file) => `${path}: ${file}`),
   );
   expect(outside).toEqual([]);
