@@ -34,7 +34,7 @@ export interface StoreFolder {
   readonly scripts: Readonly<Record<string, string>>;
   /** The path of a setting */
   pathOf(setting: keyof Settings): string;
-  /** How a command of these tools is called here, such as `npm run draft --` */
+  /** How a command of these tools is called here: by the script of the store that ends with it, or by npx */
   commandOf(name: string): string;
 }
 
