@@ -28,6 +28,8 @@ const TO_STDERR = { stdio: ['ignore', 2, 2] };
 const INSTALLED = 'node_modules/.package-lock.json';
 /** This repository's packages that the service imports. Copies are in dist/, so a deployment needs nothing of packages/. */
 const LIBRARIES = ['batch-loader', 'http-server', 'limits', 'platform'].map((name) => `packages/${name}`);
+/** What a store is developed with: a checked build compiles it, too, because the packages are packed after one. */
+const TOOLS = 'packages/tools';
 /** The folders that tsc compiles; each has a src/, a dist/ and a tsconfig.json. */
 const PROJECTS = ['.', 'packages/embedded-postgres', ...LIBRARIES];
 /** An empty file whose time of modification is when the last successful compilation started. */
@@ -64,7 +66,9 @@ async function compile() {
   if (!isChecked && PROJECTS.every(isCompiled)) return;
   const { default: findCompiler } = await import('../node_modules/typescript-native/lib/getExePath.js');
   const startedAt = new Date();
-  run(findCompiler(), ['--build', ...(isChecked ? [] : ['--noCheck'])], TO_STDERR);
+  // The tools are not for an image, which has no sources of theirs.
+  const checked = existsSync(join(TOOLS, 'src')) ? ['.', TOOLS] : ['.'];
+  run(findCompiler(), ['--build', ...(isChecked ? checked : ['--noCheck'])], TO_STDERR);
   LIBRARIES.forEach(copyLibrary);
   for (const project of PROJECTS) {
     const stamp = join(project, COMPILED);

@@ -31,7 +31,8 @@ const STEPS = {
     runCheckingTool('knip', []);
   },
   openapi: lintDocument,
-  compatibility: () => run(process.execPath, ['scripts/check-compatibility.js']),
+  /** Migrations, schema.prisma, the definition, the document, and that of the last release, on a PostgreSQL of its own. */
+  store: () => run(process.execPath, ['scripts/tools.js', 'check']),
 };
 
 const { steps, fix } = readArguments();

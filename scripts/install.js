@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /*
- * `node scripts/install.js tools bench` installs what `npm ci` at the root leaves out, because neither the service nor `npm
+ * `node scripts/install.js scripts/checkers bench` installs what `npm ci` at the root leaves out, because neither the service nor `npm
  * test` needs it: the packages of folders with a lock file of their own. Commands that need these packages install them.
  */
 const ROOT = fileURLToPath(new URL('..', import.meta.url));

@@ -2,6 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { installFolder } from './install.js';
 
+/** What only checks and generators need, with a lock file of its own */
+const CHECKERS = 'scripts/checkers';
+
 /**
  * Runs the command of an installed package, and ends this process if it fails. The command is started with node rather
  * than by its name, which would take a shell on Windows.
@@ -10,10 +13,10 @@ export function runTool(packageName, args, options) {
   return runCommand(`node_modules/${packageName}`, args, options);
 }
 
-/** Runs a command of a package of tools/, which is installed now if it has not been. */
+/** Runs a command of a package of CHECKERS, which is installed now if it has not been. */
 export function runCheckingTool(packageName, args, options) {
-  installFolder('tools');
-  return runCommand(`tools/node_modules/${packageName}`, args, options);
+  installFolder(CHECKERS);
+  return runCommand(`${CHECKERS}/node_modules/${packageName}`, args, options);
 }
 
 function runCommand(folder, args, options) {

@@ -19,7 +19,10 @@ import { createTestDatabase } from './support/service.js';
 
 const EXAMPLE = 'examples/another-store';
 /** In the order in which they need each other */
-const PACKAGES = ['batch-loader', 'http-server', 'limits', 'embedded-postgres', 'platform'];
+const PACKAGES = [
+  ...['batch-loader', 'http-server', 'limits', 'embedded-postgres'],
+  ...['platform', 'compatibility', 'tools'],
+];
 const TIMEOUT_MS = 300_000;
 const LATER = '1.1.0';
 const LATER_MIGRATION = '20990101000000_key_notes';
@@ -76,6 +79,7 @@ async function stop({ child, ended }: Program): Promise<void> {
 beforeAll(async () => {
   folder = await createTemporaryFolder();
   store = join(folder, 'boatyard');
+  npm(resolve('packages/tools'), 'run', '--silent', 'build');
   tarballs = PACKAGES.map((name) => pack(join('packages', name)));
   const isOurs = (path: string) =>
     !/(?:\/|^)(?:node_modules|dist|generated)(?:\/|$)/.test(path.slice(EXAMPLE.length));

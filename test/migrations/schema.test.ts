@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { execute } from '@animal-store/platform/testing';
+import { readSchema, withEngine } from '@animal-store/tools';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { create, createItemStore, list, newItemSchema } from '#operations-under-test';
 import { openDatabase } from '../../packages/platform/src/connections/client.js';
@@ -7,8 +8,6 @@ import { applyMigrations } from '../../packages/platform/src/migrations/migratio
 import { prismaFolderOf } from '../../packages/platform/src/migrations/migrations.js';
 import { addSampleData } from '../../packages/platform/src/migrations/source.js';
 import { ALL_SCHEMAS, applyWithEngine } from '../../packages/platform/test/support/schema-engine.js';
-import { readSchema } from '../../scripts/migrations/schema-difference.js';
-import { withEngine } from '../../scripts/migrations/schema-engine.js';
 import { definition } from '../../src/definition/definition.js';
 import { SCOPES } from '../../src/definition/scopes.js';
 import type { PrismaClient } from '../../src/generated/client.js';
@@ -160,7 +159,7 @@ test('test files of one process share the engine, so that what one has left is n
   const instantiate = vi.spyOn(Object(globalThis).WebAssembly, 'instantiate');
   onTestFinished(() => instantiate.mockRestore());
   vi.resetModules();
-  const ofNextFile = await import('../../scripts/migrations/schema-engine.js');
+  const ofNextFile = await import('@animal-store/tools');
   expect(ofNextFile.withEngine).not.toBe(withEngine);
   await ofNextFile.withEngine(url, async () => {});
   expect(instantiate).not.toHaveBeenCalled();

@@ -57,7 +57,9 @@ type Pet = components['schemas']['Pet'];`,
 ])(
   '$generator with its default options makes only the status of a NewPet optional',
   async ({ generator, args, imports }) => {
-    await promisify(execFile)(resolve('tools/node_modules/.bin', generator), args, { cwd: folder });
+    await promisify(execFile)(resolve('scripts/checkers/node_modules/.bin', generator), args, {
+      cwd: folder,
+    });
     const file = join(folder, generator, 'use.ts');
     await writeFile(file, imports + USE);
     expect(check(file)).toBe('');
@@ -120,7 +122,9 @@ describe.each<{
   let schemas: Schemas;
 
   beforeAll(async () => {
-    await promisify(execFile)(resolve('tools/node_modules/.bin', generator), args, { cwd: folder });
+    await promisify(execFile)(resolve('scripts/checkers/node_modules/.bin', generator), args, {
+      cwd: folder,
+    });
     schemas = pick(await import(pathToFileURL(join(folder, file)).href));
   }, TIMEOUT_MS);
 

@@ -6,8 +6,8 @@ import { afterAll, expect, test } from 'vitest';
 
 const root = await createTemporaryFolder();
 afterAll(() => rm(root, { recursive: true }));
-await mkdir(join(root, 'tools/local'), { recursive: true });
-await writeFile(join(root, 'tools/local/package.json'), '{ "version": "1.0.0" }');
+await mkdir(join(root, 'scripts/checkers/local'), { recursive: true });
+await writeFile(join(root, 'scripts/checkers/local/package.json'), '{ "version": "1.0.0" }');
 await cp('scripts/install.js', join(root, 'scripts/install.mjs'));
 
 /** Gives the folder a lock file with a package of its own, and with those that are named. */
@@ -20,9 +20,9 @@ async function writeLock(...names: readonly string[]): Promise<void> {
     'node_modules/local': { resolved: 'local', link: true },
     ...Object.fromEntries(names.map((name) => [`node_modules/${name}`, { version: '1.0.0', integrity }])),
   };
-  await writeFile(join(root, 'tools/package.json'), JSON.stringify({ dependencies }));
+  await writeFile(join(root, 'scripts/checkers/package.json'), JSON.stringify({ dependencies }));
   const lock = { lockfileVersion: 3, packages };
-  await writeFile(join(root, 'tools/package-lock.json'), JSON.stringify(lock));
+  await writeFile(join(root, 'scripts/checkers/package-lock.json'), JSON.stringify(lock));
 }
 
 /** Where nothing answers for a registry */
@@ -34,12 +34,12 @@ function install(): { status: number | null; stderr: string } {
     npm_config_fetch_retry_mintimeout: '10',
   };
   const script = join(root, 'scripts/install.mjs');
-  return spawnSync(process.execPath, [script, 'tools'], { env, encoding: 'utf8' });
+  return spawnSync(process.execPath, [script, 'scripts/checkers'], { env, encoding: 'utf8' });
 }
 
 test('packages are installed once, and again when the lock file has changed', async () => {
   await writeLock();
-  const line = 'Installing the packages of tools/ …\n';
+  const line = 'Installing the packages of scripts/checkers/ …\n';
   const first = install();
   expect(first).toMatchObject({ status: 0 });
   expect(first.stderr).toContain(line);
@@ -48,6 +48,8 @@ test('packages are installed once, and again when the lock file has changed', as
   await writeLock('remote');
   const without = install();
   expect(without.stderr).toContain(line);
-  expect(without.stderr).toMatch(/The packages of tools\/ could not be installed: .* registry.*\n$/);
+  expect(without.stderr).toMatch(
+    /The packages of scripts\/checkers\/ could not be installed: .* registry.*\n$/,
+  );
   expect(without.status).toBe(1);
 });

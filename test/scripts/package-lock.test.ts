@@ -20,7 +20,7 @@ interface LockedPackage {
 type Packages = Readonly<Record<string, LockedPackage>>;
 
 /** Of the root, and of the folders whose packages are installed when they are needed */
-const LOCKS = ['package-lock.json', ...listLocks(['tools', 'bench', 'examples'])];
+const LOCKS = ['package-lock.json', ...listLocks(['scripts', 'bench', 'examples'])];
 
 async function readPackages(lock: string): Promise<Packages> {
   const { packages }: { packages: Packages } = JSON.parse(await readFile(lock, 'utf8'));

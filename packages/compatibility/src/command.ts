@@ -7,7 +7,7 @@ import {
   compareDocuments,
   type Document,
   DocumentError,
-  RULES,
+  describeChanges,
 } from './compatibility.js';
 
 const USAGE = `Usage: compatibility [--json] OLD.json NEW.json
@@ -75,27 +75,11 @@ function readDocument(path: string): Document {
   }
 }
 
-function print({ breaking, experimental }: Comparison, what: string): void {
-  for (const change of experimental) console.log(`Experimental: ${describe(change)}`);
-  for (const [{ operation, violation }, count] of group(breaking)) {
-    const others = count > 1 ? ` and ${count - 1} more` : '';
-    const { rule, text } = violation;
-    console.error(`Breaking: ${operation}${others}: ${text}\n  ${RULES[rule]} (${rule})`);
-  }
-  console.log(`${what}: ${breaking.length} breaking changes`);
-}
-
-/** A schema that several operations share breaks the same rule in each. Returns the first violation, and how many there are. */
-function group(breaking: Comparison['breaking']): [Required<Change>, count: number][] {
-  const keyOf = ({ violation: { rule, text } }: Required<Change>) => `${rule} ${text}`;
-  const counts = new Map<string, number>();
-  for (const change of breaking) counts.set(keyOf(change), (counts.get(keyOf(change)) ?? 0) + 1);
-  const first = new Map(breaking.toReversed().map((change) => [keyOf(change), change]));
-  return [...counts].map(([key, count]) => [first.get(key) as Required<Change>, count]);
-}
-
-function describe({ operation, violation }: Change): string {
-  return `${operation}: ${violation === undefined ? 'changed compatibly' : violation.text}`;
+function print(comparison: Comparison, what: string): void {
+  const { breaking, experimental } = describeChanges(comparison);
+  for (const line of experimental) console.log(line);
+  for (const line of breaking) console.error(line);
+  console.log(`${what}: ${comparison.breaking.length} breaking changes`);
 }
 
 /** The changes, each as one flat object. */

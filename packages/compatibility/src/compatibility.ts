@@ -99,3 +99,33 @@ function compareNames({ old, current, report }: OperationComparison): void {
   const [was, is] = [old.operation.operationId, current.operation.operationId];
   if (was !== undefined && was !== is) report('operation-kept', `its name is ${is}, was ${was}`);
 }
+
+/** The changes as the command prints them. A change of a schema that several operations share is one text. */
+export function describeChanges({ breaking, experimental }: Comparison) {
+  return {
+    breaking: group(breaking).map(
+      ([
+        {
+          operation,
+          violation: { rule, text },
+        },
+        count,
+      ]) => {
+        const others = count > 1 ? ` and ${count - 1} more` : '';
+        return `Breaking: ${operation}${others}: ${text}\n  ${RULES[rule]} (${rule})`;
+      },
+    ),
+    experimental: experimental.map(
+      ({ operation, violation }) => `Experimental: ${operation}: ${violation?.text ?? 'changed compatibly'}`,
+    ),
+  };
+}
+
+/** The first of the violations that are the same, and how many there are. */
+function group(breaking: Comparison['breaking']): [Required<Change>, count: number][] {
+  const keyOf = ({ violation: { rule, text } }: Required<Change>) => `${rule} ${text}`;
+  const counts = new Map<string, number>();
+  for (const change of breaking) counts.set(keyOf(change), (counts.get(keyOf(change)) ?? 0) + 1);
+  const first = new Map(breaking.toReversed().map((change) => [keyOf(change), change]));
+  return [...counts].map(([key, count]) => [first.get(key) as Required<Change>, count]);
+}

@@ -137,7 +137,6 @@ const INSIDES: Readonly<Record<string, string>> = {
   'packages/platform/src/timing/': 'documents are compared with these timeouts',
   'packages/platform/src/usage/': 'documents are compared with the interval of the flush',
   'packages/platform/src/cli/': 'the texts of all commands are read',
-  'packages/platform/src/load-once': 'the schema engine is loaded once',
   'packages/compatibility/': 'the check of the document runs its command',
 };
 
@@ -220,8 +219,6 @@ test('the tests of the platform import nothing of the repository around it, but 
       .filter((target) => target.startsWith('.'))
       .map((target) => join(dirname(path), target))
       .filter((file) => !/^packages\/(?:platform|limits\/test\/support|embedded-postgres\/src)\//.test(file))
-      // Prisma's own engine, beside which migrations are applied
-      .filter((file) => file !== 'scripts/migrations/schema-engine.js')
       .map((file) => `${path}: ${file}`),
   );
   expect(outside).toEqual([]);

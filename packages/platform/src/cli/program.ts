@@ -1,5 +1,5 @@
 import { Command, CommanderError, Help } from 'commander';
-import { detectOutage, toReported } from '../connections/outage.js';
+import { detectOutage } from '../connections/outage.js';
 import { readVersion } from '../contract/version.js';
 import { toInstalledCommands } from '../errors/installed-commands.js';
 import { OperatorError } from '../errors/operator-error.js';
@@ -8,7 +8,7 @@ import { addSampleData } from '../migrations/source.js';
 import { checkDefinition } from '../operations/definition-check.js';
 import { readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
-import { exitWithError } from '../process/exit.js';
+import { exitWithCommandError } from '../process/exit.js';
 import { parseNumber } from './arguments.js';
 import type { CommandOptions } from './command.js';
 import { addKeyCommands } from './key-commands.js';
@@ -61,12 +61,7 @@ export async function runCommand(options: CommandOptions): Promise<void> {
     // Commander has printed its message; it reports help and --version as errors, too.
     if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
     if (error instanceof ReaderGone) process.exit(0);
-    const reported = toReported(error);
-    exitWithError(
-      options.definition.root,
-      reported,
-      reported instanceof OperatorError ? reported.exitCode : 1,
-    );
+    exitWithCommandError(options.definition.root, error);
   }
 }
 

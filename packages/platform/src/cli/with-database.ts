@@ -15,12 +15,14 @@ interface WithDatabaseOptions {
   readonly command?: string;
   /** Default: warnings to standard error */
   readonly log?: SourceOptions['log'];
+  /** Whether the embedded database keeps lacking pending migrations. Default false */
+  readonly isLeftAsItIs?: boolean;
 }
 
 /** Runs a function on DATABASE_URL or the embedded database, even if a service is using it, and closes it afterwards. */
 export async function withDatabase(
   definition: Definition,
-  { command, log = WARNINGS }: WithDatabaseOptions,
+  { command, log = WARNINGS, isLeftAsItIs = false }: WithDatabaseOptions,
   run: (source: DatabaseSource, config: Config) => Promise<void>,
 ): Promise<void> {
   const { identity } = definition;
@@ -29,6 +31,7 @@ export async function withDatabase(
     definition,
     config,
     role: 'guest',
+    isLeftAsItIs,
     log,
     connectTimeoutMs: COMMAND_CONNECT_TIMEOUT_MS,
     applicationName: command === undefined ? undefined : describeCaller(identity.name, command),

@@ -22,21 +22,26 @@ const FIND_UNKNOWN = `
         AND strpos(pg_get_constraintdef(pg_constraint.oid), quote_literal(name)) = 0
     ) AS scopes`;
 
-/**
- * Rejects when no migration of the store has added a plan or a scope that its definition names: no key could have it.
- *
- * @throws OperatorError naming them, with what the migration has to say
- */
-export async function checkSoldInDatabase(
-  { plans, scopes }: Pick<Definition, 'plans' | 'scopes'>,
-  { pool, schema }: MigratedSchema,
-): Promise<void> {
+type Sold = Pick<Definition, 'plans' | 'scopes'>;
+
+/** The plans and scopes of a definition that no migration of the store has added, in their order. */
+export async function findUnknown({ plans, scopes }: Sold, { pool, schema }: MigratedSchema) {
   const { rows } = await pool
     .query<{ plans: string[]; scopes: string[] }>(FIND_UNKNOWN, [schema, Object.keys(plans), scopes])
     .catch((error: unknown) => {
       throw toDatabaseError(error);
     });
   const [unknown = { plans: [], scopes: [] }] = rows;
+  return unknown;
+}
+
+/**
+ * Rejects when no migration of the store has added a plan or a scope that its definition names: no key could have it.
+ *
+ * @throws OperatorError naming them, with what the migration has to say
+ */
+export async function checkSoldInDatabase(sold: Sold, database: MigratedSchema): Promise<void> {
+  const unknown = await findUnknown(sold, database);
   const names = [
     ...unknown.plans.map((name) => `the plan ${name}`),
     ...unknown.scopes.map((name) => `the scope ${name}`),

@@ -14,32 +14,33 @@ export async function listMissing(migrationsFolder: string): Promise<string[]> {
   return (own ?? []).filter((name) => !present?.includes(name));
 }
 
+type Sold = Pick<Definition, 'plans' | 'scopes'>;
+
+/** The paths within a store's folder prisma/ that copyPlatformFiles would write. */
+export async function listPlatformFiles(prismaFolder: string, sold: Sold): Promise<string[]> {
+  const missing = await listMissing(join(prismaFolder, MIGRATIONS));
+  const present = await readFile(join(prismaFolder, MODELS), 'utf8').catch(() => '');
+  const isCurrent = present.replaceAll('\r\n', '\n') === (await renderModels(sold));
+  return [...missing.map((name) => join(MIGRATIONS, name)), ...(isCurrent ? [] : [MODELS])];
+}
+
 /**
  * Copies into a store's folder prisma/ the migrations that it lacks, by their names, and writes the models there. A migration
  * that is there stays as it is.
  *
  * @returns the paths within the folder that are new or changed
  */
-export async function copyPlatformFiles(
-  prismaFolder: string,
-  sold: Pick<Definition, 'plans' | 'scopes'>,
-): Promise<string[]> {
-  const target = join(prismaFolder, MIGRATIONS);
-  await mkdir(target, { recursive: true });
-  const missing = await listMissing(target);
-  for (const name of missing)
-    await cp(join(OWN_FOLDER, MIGRATIONS, name), join(target, name), { recursive: true });
-  const changed = missing.map((name) => join(MIGRATIONS, name));
-  const models = join(prismaFolder, MODELS);
-  const wanted = await renderModels(sold);
-  const present = await readFile(models, 'utf8').catch(() => '');
-  if (present.replaceAll('\r\n', '\n') === wanted) return changed;
-  await writeFile(models, wanted);
-  return [...changed, MODELS];
+export async function copyPlatformFiles(prismaFolder: string, sold: Sold): Promise<string[]> {
+  const paths = await listPlatformFiles(prismaFolder, sold);
+  await mkdir(join(prismaFolder, MIGRATIONS), { recursive: true });
+  for (const path of paths)
+    if (path === MODELS) await writeFile(join(prismaFolder, MODELS), await renderModels(sold));
+    else await cp(join(OWN_FOLDER, path), join(prismaFolder, path), { recursive: true });
+  return paths;
 }
 
 /** The models with what the store decides, as Prisma compares both with its migrations: its plans and its scopes. */
-async function renderModels({ plans, scopes }: Pick<Definition, 'plans' | 'scopes'>): Promise<string> {
+async function renderModels({ plans, scopes }: Sold): Promise<string> {
   const models = await readFile(join(OWN_FOLDER, MODELS), 'utf8');
   const list = scopes.map((scope) => JSON.stringify(scope)).join(', ');
   const values = Object.keys(plans)

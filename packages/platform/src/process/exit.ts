@@ -1,3 +1,4 @@
+import { toReported } from '../connections/outage.js';
 import { toInstalledCommands } from '../errors/installed-commands.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { maskControls } from './terminal-text.js';
@@ -6,6 +7,12 @@ import { maskControls } from './terminal-text.js';
 export function exitWithError(root: URL, error: unknown, exitCode = 1): never {
   process.stderr.write(`${maskControls(describe(root, error), '\n\t')}\n`);
   process.exit(exitCode);
+}
+
+/** Ends a command with the exit code of its error: 4 where the database cannot be reached, or rejects it. */
+export function exitWithCommandError(root: URL, error: unknown): never {
+  const reported = toReported(error);
+  exitWithError(root, reported, reported instanceof OperatorError ? reported.exitCode : 1);
 }
 
 function describe(root: URL, error: unknown): string {

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { MigrationList } from '@prisma/schema-engine-wasm';
+import { type MigrationList, withEngine } from '@animal-store/tools';
 import { definition } from '#operations-under-test';
-import { withEngine } from '../../../../scripts/migrations/schema-engine.js';
 import { prismaFolderOf, readMigrations } from '../../src/migrations/migrations.js';
 
 export const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };

@@ -1,14 +1,15 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { schemaOf } from '@animal-store/platform/development';
 import { PrismaPg } from '@prisma/adapter-pg';
 import type * as Adapters from '@prisma/driver-adapter-utils';
 import type { SqlDriverAdapter, SqlQuery, SqlResultSet } from '@prisma/driver-adapter-utils';
-import type { SchemaEngine } from '@prisma/schema-engine-wasm';
+import type { MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm';
 import type * as EngineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
 import pg from 'pg';
-import { schemaOf } from '../../packages/platform/src/connections/schema-name.js';
-import { loadOnce } from '../../packages/platform/src/load-once.js';
+
+export type { MigrationList };
 
 // TypeScript declares WebAssembly only as part of the whole DOM library.
 declare const WebAssembly: {
@@ -28,21 +29,26 @@ interface LoadedEngine {
  * Loaded once in a process, although each test file gets this module anew. The bindings belong to a package, so all files share
  * them. Objects that one file leaves to the garbage collector would be freed in the memory of another file's instance.
  */
-const processWide = globalThis as { loadSchemaEngine?: () => Promise<LoadedEngine> };
+const processWide = globalThis as { schemaEngine?: Promise<LoadedEngine> };
 
 /** The type that PostgreSQL calls `"char"`, which its catalogues use. */
 const CHAR_OID = 18;
 const TEXT_OID = 25;
 
-/** Loads Prisma's schema engine, compiled to WebAssembly: what `prisma migrate` downloads as a binary. */
-function loadSchemaEngine(): Promise<LoadedEngine> {
-  processWide.loadSchemaEngine ??= loadOnce(loadEngine);
-  return processWide.loadSchemaEngine();
+/** The files of a schema, as Prisma's engine takes them. @param folder prisma/ of a store */
+export async function readSchema(folder: string): Promise<{ path: string; content: string }[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.prisma'));
+  const paths = names.map((name) => join(folder, name));
+  return Promise.all(paths.map(async (path) => ({ path, content: await readFile(path, 'utf8') })));
 }
 
-/** Runs a function with the engine on the schema of a URL, which the engine does not change by itself. */
+/**
+ * Runs a function with Prisma's schema engine on the schema of a URL, which the engine does not change by itself. The engine is
+ * compiled to WebAssembly: `prisma migrate` downloads the same as a binary.
+ */
 export async function withEngine<T>(url: string, use: (engine: SchemaEngine) => Promise<T>): Promise<T> {
-  const { bindings, adapters } = await loadSchemaEngine();
+  processWide.schemaEngine ??= loadEngine();
+  const { bindings, adapters } = await processWide.schemaEngine;
   const schema = schemaOf(url);
   // The engine releases its connections only when it is garbage-collected, so this function owns the pool and ends it.
   const pool = new pg.Pool({

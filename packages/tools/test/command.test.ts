@@ -1,0 +1,92 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase, createProject, openServer, write } from './support.js';
+
+const FOLDER = fileURLToPath(new URL('..', import.meta.url));
+
+let server: Awaited<ReturnType<typeof openServer>>;
+let project: string;
+beforeAll(async () => {
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: FOLDER, stdio: 'inherit' });
+  server = await openServer();
+});
+afterAll(() => server.close());
+
+/** The exit code, and everything that a command prints */
+function run(cwd: string, args: readonly string[], url = server.url) {
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: url };
+  const command = [join(FOLDER, 'dist/command.js'), ...args];
+  const { status, stdout, stderr } = spawnSync(process.execPath, command, { cwd, env, encoding: 'utf8' });
+  return [status, stdout + stderr];
+}
+
+test('wrong usage exits with 2, and says in one line what is right', async () => {
+  project = await createProject();
+  for (const args of [['draft'], ['draft', 'Boat length'], ['draft', 'one', 'two'], ['sink']])
+    expect(run(project, args)).toEqual([2, expect.stringMatching(/^[^\n]+\n$/)]);
+});
+
+test('a store that is missing, not built or not as it has to be is one sentence with the command that helps', async () => {
+  const folder = await createProject();
+  await write(folder, { 'dist/definition.js': 'export const other = 1;' });
+  expect(run(folder, ['check'])).toEqual([
+    1,
+    expect.stringMatching(
+      /^The module \.\/dist\/definition\.js does not export definition: .*npm run build.*\n$/,
+    ),
+  ]);
+  await write(folder, { 'dist/definition.js': "import './missing.js';" });
+  expect(run(folder, ['check'])).toEqual([
+    1,
+    expect.stringMatching(/^The module .* cannot be loaded .*npm run build\n$/),
+  ]);
+  await rm(join(folder, 'dist'), { recursive: true });
+  expect(run(folder, ['draft', 'x'])).toEqual([
+    1,
+    expect.stringMatching(/^The module \.\/dist\/definition\.js is missing: .*npm run build.*"store".*\n$/),
+  ]);
+  await write(folder, { 'package.json': '{' });
+  expect(run(folder, ['check'])).toEqual([
+    1,
+    expect.stringMatching(/^\S+package\.json cannot be read .*\n$/),
+  ]);
+  expect(run('/', ['check'])).toEqual([
+    1,
+    'There is no package.json here or above: run this in the folder of a store.\n',
+  ]);
+});
+
+test('a draft and the checks run in any folder of a store, and exit with 1 only for what is wrong', async () => {
+  const folder = await createProject();
+  expect(run(join(folder, 'prisma'), ['check'])).toEqual([1, expect.stringContaining('RED  prisma/ lacks')]);
+  expect(run(join(folder, 'prisma'), ['draft', 'first'])).toEqual([
+    0,
+    expect.stringMatching(
+      /^wrote prisma\/migrations\/.*\nwrote prisma\/platform\.prisma\n(wrote .*_first_values.*\nwrote .*_first\/)/ms,
+    ),
+  ]);
+  expect(run(folder, ['check'])).toEqual([0, expect.not.stringContaining('RED')]);
+  const empty = await createDatabase(server.url);
+  expect(run(folder, ['check', '--database'], empty)).toEqual([
+    1,
+    expect.stringMatching(/^The schema "public" .* migrate/),
+  ]);
+});
+
+test('a schema that Prisma refuses is one sentence that says where to look', async () => {
+  const folder = await createProject();
+  await write(folder, {
+    'prisma/schema.prisma': 'datasource db { provider = "postgresql" }\nmodel Boat { id Int }',
+  });
+  expect(run(folder, ['draft', 'boats']).at(-1)).toMatch(
+    /^Prisma refuses the schema .*npx prisma validate shows\.\n$/m,
+  );
+});
+
+test('a server that cannot be reached is exit code 4', async () => {
+  const folder = await createProject();
+  expect(run(folder, ['check', '--database'], 'postgresql://nobody@127.0.0.1:9/none')[0]).toBe(4);
+});
