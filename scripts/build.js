@@ -13,7 +13,13 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { CURRENT_CLIENT, listClientSources, packClient, readCurrentClient } from './client-package.js';
+import {
+  CURRENT_CLIENT,
+  findCurrentClient,
+  listClientSources,
+  packClient,
+  readCurrentClient,
+} from './client-package.js';
 import { run, runTool } from './run-tool.js';
 
 /*
@@ -29,7 +35,8 @@ const INSTALLED = 'node_modules/.package-lock.json';
 /** This repository's packages that the service imports. Copies are in dist/, so a deployment needs nothing of packages/. */
 const LIBRARIES = ['batch-loader', 'http-server', 'limits', 'platform'].map((name) => `packages/${name}`);
 /** The folders that tsc compiles; each has a src/, a dist/ and a tsconfig.json. */
-const PROJECTS = ['.', 'packages/embedded-postgres', ...LIBRARIES];
+const TOOLS = ['client-core', 'embedded-postgres', 'tools'].map((name) => `packages/${name}`);
+const PROJECTS = ['.', ...TOOLS, ...LIBRARIES];
 /** An empty file whose time of modification is when the last successful compilation started. */
 const COMPILED = 'dist/.compiled';
 const PAGE_SOURCE = 'packages/reference-page/src';
@@ -45,7 +52,7 @@ if (existsSync('node_modules/typescript-native')) {
   if (!existsSync(COMPILED)) process.stderr.write('Building, once; later starts build what has changed …\n');
   generateClient();
   await compile();
-  if (!isUpToDate(CURRENT_CLIENT, [...listClientSources(), INSTALLED])) await packClient();
+  if (!isUpToDate(CURRENT_CLIENT, [...listClientSources(), COMPILED, INSTALLED])) await packClient();
   await writeReferencePage();
 } else if (process.argv.includes('--check') || !existsSync(join(PAGE_OUTPUT, 'page.html'))) {
   process.stderr.write('The development dependencies, which the build needs, are not installed: npm ci\n');
@@ -106,7 +113,7 @@ async function writeReferencePage() {
   const sources = [
     ...names.map((name) => join(PAGE_SOURCE, name)),
     // The folder itself is newer than the page when a guide was removed.
-    ...[GUIDES, DOCUMENT, IDENTITY_SOURCE, CURRENT_CLIENT, ...guides.map((name) => join(GUIDES, name))],
+    ...[GUIDES, DOCUMENT, IDENTITY_SOURCE, findCurrentClient(), ...guides.map((name) => join(GUIDES, name))],
     ...['build.js', 'guides.js', 'reference-page.js'].map((name) => join('scripts', name)),
   ];
   if (isUpToDate(join(PAGE_OUTPUT, 'page.html'), [...sources, INSTALLED])) return;
