@@ -11,6 +11,7 @@ WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
 COPY packages/batch-loader/package.json packages/batch-loader/
 COPY packages/client/package.json packages/client/
+COPY packages/client-core/package.json packages/client-core/
 COPY packages/compatibility/package.json packages/compatibility/
 COPY packages/embedded-postgres/package.json packages/embedded-postgres/
 COPY packages/http-server/package.json packages/http-server/
@@ -18,6 +19,7 @@ COPY packages/limits/package.json packages/limits/
 COPY packages/platform/package.json packages/platform/
 COPY packages/prisma-dev-stub/package.json packages/prisma-dev-stub/
 COPY packages/reference-page/package.json packages/reference-page/
+COPY packages/tools/package.json packages/tools/
 
 FROM manifests AS dependencies
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc --mount=type=cache,target=/root/.npm npm ci --omit=dev --omit=optional

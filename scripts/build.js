@@ -13,7 +13,13 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { CURRENT_CLIENT, listClientSources, packClient, readCurrentClient } from './client-package.js';
+import {
+  CURRENT_CLIENT,
+  findCurrentClient,
+  listClientSources,
+  packClient,
+  readCurrentClient,
+} from './client-package.js';
 import { run, runTool } from './run-tool.js';
 
 /*
@@ -28,10 +34,12 @@ const TO_STDERR = { stdio: ['ignore', 2, 2] };
 const INSTALLED = 'node_modules/.package-lock.json';
 /** This repository's packages that the service imports. Copies are in dist/, so a deployment needs nothing of packages/. */
 const LIBRARIES = ['batch-loader', 'http-server', 'limits', 'platform'].map((name) => `packages/${name}`);
-/** What a store is developed with: a checked build compiles it, too, because the packages are packed after one. */
-const TOOLS = 'packages/tools';
+/** What a store is developed with, and what that needs */
+const TOOLS = ['client-core', 'compatibility', 'embedded-postgres', 'tools'].map(
+  (name) => `packages/${name}`,
+);
 /** The folders that tsc compiles; each has a src/, a dist/ and a tsconfig.json. */
-const PROJECTS = ['.', 'packages/embedded-postgres', ...LIBRARIES];
+const PROJECTS = ['.', ...TOOLS, ...LIBRARIES];
 /** An empty file whose time of modification is when the last successful compilation started. */
 const COMPILED = 'dist/.compiled';
 const PAGE_SOURCE = 'packages/reference-page/src';
@@ -47,7 +55,7 @@ if (existsSync('node_modules/typescript-native')) {
   if (!existsSync(COMPILED)) process.stderr.write('Building, once; later starts build what has changed …\n');
   generateClient();
   await compile();
-  if (!isUpToDate(CURRENT_CLIENT, [...listClientSources(), INSTALLED])) await packClient();
+  if (!isUpToDate(CURRENT_CLIENT, [...listClientSources(), COMPILED, INSTALLED])) await packClient();
   await writeReferencePage();
 } else if (process.argv.includes('--check') || !existsSync(join(PAGE_OUTPUT, 'page.html'))) {
   process.stderr.write('The development dependencies, which the build needs, are not installed: npm ci\n');
@@ -66,9 +74,7 @@ async function compile() {
   if (!isChecked && PROJECTS.every(isCompiled)) return;
   const { default: findCompiler } = await import('../node_modules/typescript-native/lib/getExePath.js');
   const startedAt = new Date();
-  // The tools are not for an image, which has no sources of theirs.
-  const checked = existsSync(join(TOOLS, 'src')) ? ['.', TOOLS] : ['.'];
-  run(findCompiler(), ['--build', ...(isChecked ? checked : ['--noCheck'])], TO_STDERR);
+  run(findCompiler(), ['--build', ...(isChecked ? [] : ['--noCheck'])], TO_STDERR);
   LIBRARIES.forEach(copyLibrary);
   for (const project of PROJECTS) {
     const stamp = join(project, COMPILED);
@@ -110,7 +116,7 @@ async function writeReferencePage() {
   const sources = [
     ...names.map((name) => join(PAGE_SOURCE, name)),
     // The folder itself is newer than the page when a guide was removed.
-    ...[GUIDES, DOCUMENT, IDENTITY_SOURCE, CURRENT_CLIENT, ...guides.map((name) => join(GUIDES, name))],
+    ...[GUIDES, DOCUMENT, IDENTITY_SOURCE, findCurrentClient(), ...guides.map((name) => join(GUIDES, name))],
     ...['build.js', 'guides.js', 'reference-page.js'].map((name) => join('scripts', name)),
   ];
   if (isUpToDate(join(PAGE_OUTPUT, 'page.html'), [...sources, INSTALLED])) return;

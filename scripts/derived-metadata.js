@@ -29,7 +29,7 @@ export function deriveMetadata() {
   const nameImage = (path) => read(path).replaceAll(/(?<=image: \S+\/animal-store:)\S+/g, version);
   const nameTarball = (path) =>
     read(path).replaceAll(
-      /(?<=animal-store-(?:batch-loader|client|compatibility|embedded-postgres|http-server|limits|platform)-)\d[\w.-]*(?=\.tgz)/g,
+      /(?<=animal-store-(?:batch-loader|client|client-core|compatibility|embedded-postgres|http-server|limits|platform|tools)-)\d[\w.-]*(?=\.tgz)/g,
       version,
     );
   const describe = (folder) => {

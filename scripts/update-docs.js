@@ -1,12 +1,11 @@
 import { writeFileSync } from 'node:fs';
-import { deriveClient } from './client-types.js';
 import { deriveDocs } from './derived-docs.js';
 import { deriveMetadata } from './derived-metadata.js';
 import { run, runCheckingTool } from './run-tool.js';
 
 /*
- * Updates everything in the repository that is derived. From the code: the OpenAPI document, the client's
- * types, and the tables of plans, scopes and operations. From package.json: the version and the repository's
+ * Updates everything in the repository that is derived. From the code: the OpenAPI document, and the tables of
+ * plans, scopes and operations. From package.json: the version and the repository's
  * address. So a change of the contract shows in the diff of a pull request.
  */
 const DOCUMENT = 'docs/openapi.json';
@@ -22,21 +21,12 @@ const unformatted = run(process.execPath, ['dist/cli.js', 'openapi'], { environm
 const format = ['format', `--stdin-file-path=${DOCUMENT}`];
 const formatted = String(runCheckingTool('@biomejs/biome', format, { stdio, input: unformatted }));
 
-const { appRouter } = await import('../dist/router.js');
-const { listOperations } = await import('../packages/platform/dist/operations/list-operations.js');
 const { definition } = await import('../dist/definition/definition.js');
 const { toPlanTable } = await import('../packages/platform/dist/contract/plans.js');
-const { createErrorTable } = await import('../packages/platform/dist/errors/error-table.js');
-const contract = {
-  ...(await import('../packages/platform/dist/contract/protocol.js')),
-  errorTable: Object.fromEntries(createErrorTable(definition)),
-  operations: listOperations(appRouter),
-};
 const document = JSON.parse(formatted);
 const texts = {
   [DOCUMENT]: formatted,
   ...deriveDocs(document, definition, toPlanTable(definition)),
-  ...deriveClient(document, contract),
   ...deriveMetadata(),
 };
 for (const [path, text] of Object.entries(texts)) writeFileSync(path, text);

@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTemporaryFolder, runCommand } from '@animal-store/platform/testing';
 import { Command } from 'commander';
@@ -23,7 +23,7 @@ addMigrateCommand(program, definition);
 for (const name of ['seed', 'studio', 'openapi']) program.command(name);
 
 const packages = readdirSync('packages').filter((name) => name !== 'prisma-dev-stub');
-const folders = ['src', ...packages.map((name) => join('packages', name, 'src'))];
+const folders = ['src', ...packages.map((name) => join('packages', name, 'src'))].filter(existsSync);
 const sources = folders.flatMap((folder) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(?:ts|js)$/.test(name) && !name.includes('generated'))
@@ -138,7 +138,7 @@ function listTexts(): { place: string; text: string }[] {
   return [
     ...listDescriptions(document).map((text) => ({ place: 'docs/openapi.json', text })),
     ...listHelp(program).map((text) => ({ place: '--help', text })),
-    read('packages/client/src/contract.ts'),
+    read('packages/client/dist/contract.d.ts'),
     read('packages/reference-page/src/samples.js'),
     read('packages/platform/src/run.ts'),
     ...sources

@@ -1,6 +1,6 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { readCurrentClient } from '../client-package.js';
+import { basename, join } from 'node:path';
+import { findCurrentClient } from '../client-package.js';
 import { run } from '../run-tool.js';
 import { createSbom } from './sbom.js';
 
@@ -11,8 +11,8 @@ import { createSbom } from './sbom.js';
 const [output = 'dist/release'] = process.argv.slice(2);
 
 mkdirSync(output, { recursive: true });
-const client = readCurrentClient();
-copyFileSync(join('dist/clients', client), join(output, client));
+const client = findCurrentClient();
+copyFileSync(client, join(output, basename(client)));
 writeFileSync(`${output}/sbom.cdx.json`, createSbom());
 
 const packages = readdirSync('packages')

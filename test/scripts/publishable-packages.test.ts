@@ -12,9 +12,10 @@ const packages = readdirSync('packages')
 
 test('the platform, and the packages that know nothing of the service, can be published', () => {
   expect(packages).toEqual(
-    ['batch-loader', 'compatibility', 'embedded-postgres', 'http-server', 'limits', 'platform', 'tools'].map(
-      (name) => `packages/${name}`,
-    ),
+    [
+      ...['batch-loader', 'client-core', 'compatibility', 'embedded-postgres', 'http-server', 'limits'],
+      ...['platform', 'tools'],
+    ].map((name) => `packages/${name}`),
   );
 });
 

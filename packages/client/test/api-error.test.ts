@@ -1,3 +1,10 @@
+import {
+  type ClientOptions,
+  createClient,
+  type FieldErrors,
+  isApiError,
+  type Scope,
+} from '@animal-store/client';
 import { expect, expectTypeOf, test } from 'vitest';
 import { failConnection, interceptFetch, respondAsProxy } from '../../../test/support/intercepted-fetch.js';
 import {
@@ -9,13 +16,6 @@ import {
   read,
 } from '../../../test/support/operations-under-test.js';
 import { useService } from '../../platform/test/support/test-service.js';
-import {
-  type ClientOptions,
-  createClient,
-  type FieldErrors,
-  isApiError,
-  type Scope,
-} from '../src/create-client.js';
 
 const { service } = useService();
 

@@ -1,5 +1,5 @@
+import { createClient } from '@animal-store/client';
 import { expect, test } from 'vitest';
-import { createClient } from '../src/create-client.js';
 
 const connect = (baseUrl: unknown) => () => createClient({ baseUrl: baseUrl as string, apiKey: '' });
 

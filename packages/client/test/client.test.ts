@@ -1,3 +1,10 @@
+import {
+  type AppRouter,
+  type ClientOptions,
+  createClient,
+  type Inputs,
+  type Outputs,
+} from '@animal-store/client';
 import type { inferRouterError, inferRouterInputs, inferRouterOutputs } from '@trpc/server';
 import { beforeAll, expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
@@ -13,13 +20,6 @@ import {
   read,
 } from '../../../test/support/operations-under-test.js';
 import { useService } from '../../platform/test/support/test-service.js';
-import {
-  type AppRouter,
-  type ClientOptions,
-  createClient,
-  type Inputs,
-  type Outputs,
-} from '../src/create-client.js';
 
 let items: Item[];
 

@@ -61,11 +61,11 @@ test('npm ci with an empty cache works after a deployment with another descripti
   await run(process.execPath, ['-e', "import('./scripts/client-package.js').then((it) => it.keepClient())"], {
     cwd: sources,
   });
-  const contract = join(sources, 'packages/client/src/contract.ts');
-  const text = await readFile(contract, 'utf8');
-  const corrected = text.replace('/** ', '/** Corrected. ');
+  const schema = join(sources, 'dist/pets/schema.js');
+  const text = await readFile(schema, 'utf8');
+  const corrected = text.replace("description: '", "description: 'Corrected. ");
   expect(corrected).not.toBe(text);
-  await writeFile(contract, corrected);
+  await writeFile(schema, corrected);
   await packCopy(sources);
   await deploy(sources);
   const { url: next } = await fetch(`${url}/client.tgz`, { method: 'HEAD' });

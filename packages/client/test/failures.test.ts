@@ -1,9 +1,9 @@
 import { once } from 'node:events';
+import { createClient } from '@animal-store/client';
 import { afterEach, expect, test, vi } from 'vitest';
 import { failConnection, respondAsProxy } from '../../../test/support/intercepted-fetch.js';
 import { create, list, newItem } from '../../../test/support/operations-under-test.js';
 import { useService } from '../../platform/test/support/test-service.js';
-import { createClient } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
 const { service } = useService();

@@ -2,16 +2,21 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const run = promisify(execFile);
 
-const PACKAGE = 'packages/client';
 /** What packing reads. A copy proves that it needs nothing else, and leaves the files of other tests alone. */
-const SOURCES = ['package.json', 'tsconfig.base.json', 'scripts', 'docs/releases', PACKAGE];
+const SOURCES = [
+  ...['package.json', 'LICENSE', 'tsconfig.base.json', 'scripts', 'docs/releases', 'dist'],
+  ...['packages/client', 'packages/client-core', 'packages/tools'],
+];
+/** What is made here anew */
+const MADE = /^(?:dist\/client|packages\/client(?:-core)?\/dist)/;
+const CORE = 'packages/client-core';
 const PACK = "import('./scripts/client-package.js').then(({ packClient }) => packClient())";
 /** npm hands the settings of this repository on to its scripts, but a front-end has npm's own: peers are installed. */
 const SETTINGS = ['--legacy-peer-deps=false', '--prefer-offline', '--no-audit', '--no-fund', '--save-exact'];
@@ -58,17 +63,28 @@ export async function findPacked(folder: string): Promise<string> {
  * @param folder an empty one, which keeps the copy
  */
 export async function copySources(folder: string): Promise<void> {
-  const filter = (path: string) => !path.startsWith(join(ROOT, PACKAGE, 'dist'));
+  const filter = (path: string) => !MADE.test(relative(ROOT, path));
   for (const path of SOURCES) {
     await mkdir(join(folder, path, '..'), { recursive: true });
     await cp(join(ROOT, path), join(folder, path), { recursive: true, filter });
   }
   if (!existsSync(join(folder, 'node_modules')))
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  // Here a module finds the copies first.
+  for (const [importing, name] of [
+    ['scripts', 'tools'],
+    ['packages/tools', 'client-core'],
+  ] as const) {
+    const modules = join(folder, importing, 'node_modules/@animal-store');
+    await mkdir(modules, { recursive: true });
+    await symlink(join(folder, 'packages', name), join(modules, name));
+  }
 }
 
-/** Packs the client in a copy of the sources, as the build does. Returns the path of the file. */
+/** Compiles and packs the client in a copy of the sources, as the build does. Returns the path of the file. */
 export async function packCopy(folder: string, env: NodeJS.ProcessEnv = process.env): Promise<string> {
+  const compiler = 'node_modules/typescript-native/bin/tsc';
+  await run(process.execPath, [compiler, '--build', CORE, `${CORE}/tsconfig.cjs.json`], { cwd: folder, env });
   // Another umask, as other machines may have.
   await run('sh', ['-c', `umask 077; exec "${process.execPath}" -e "${PACK}"`], { cwd: folder, env });
   return findPacked(folder);

@@ -1,8 +1,3 @@
-import { beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
-import type { z } from 'zod';
-import type { newPet, pet } from '../../../src/pets/schema.js';
-import { type Intercept, interceptFetch } from '../../../test/support/intercepted-fetch.js';
-import { useService } from '../../platform/test/support/test-service.js';
 import {
   createClient,
   items,
@@ -11,7 +6,12 @@ import {
   type Order,
   type Pet,
   pages,
-} from '../src/create-client.js';
+} from '@animal-store/client';
+import { beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import type { z } from 'zod';
+import type { newPet, pet } from '../../../src/pets/schema.js';
+import { type Intercept, interceptFetch } from '../../../test/support/intercepted-fetch.js';
+import { useService } from '../../platform/test/support/test-service.js';
 
 // Of the store's own lists, because the types of what comes out are theirs.
 

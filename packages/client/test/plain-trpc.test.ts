@@ -1,3 +1,4 @@
+import type { AppRouter } from '@animal-store/client';
 import {
   createTRPCClient,
   httpBatchLink,
@@ -18,7 +19,6 @@ import {
 } from '../../../test/support/operations-under-test.js';
 import { expectErrorBody } from '../../platform/test/support/expect-error-body.js';
 import { useService } from '../../platform/test/support/test-service.js';
-import type { AppRouter } from '../src/create-client.js';
 
 const { service } = useService();
 

@@ -5,7 +5,7 @@ afterEach(() => vi.restoreAllMocks());
 
 test('a server component may import the module, create a client, and call it: nothing asks Date for the time', async () => {
   const asked = vi.spyOn(Date, 'now');
-  const { createClient } = await import('../src/create-client.js');
+  const { createClient } = await import('@animal-store/client');
   const headers = { ratelimit: '"minute";r=59;t=60', 'ratelimit-policy': '"minute";q=60;w=60' };
   const limits = { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '59' };
   const respond = async () =>

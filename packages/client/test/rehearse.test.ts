@@ -1,8 +1,8 @@
+import { ApiClientError, type ErrorCode, isApiError } from '@animal-store/client';
 import { describe, expect, test } from 'vitest';
 import { create, list, newItem, otherList, read } from '../../../test/support/operations-under-test.js';
 import { errorOf, errorTable } from '../../platform/test/support/error-table.js';
 import { useService } from '../../platform/test/support/test-service.js';
-import { ApiClientError, type ErrorCode, isApiError } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
 /** Those that tRPC responds with */

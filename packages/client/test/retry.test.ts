@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { type ClientOptions, createClient, isApiError } from '@animal-store/client';
 import { beforeAll, expect, test, vi } from 'vitest';
 import {
   createFakeClock,
@@ -12,7 +13,6 @@ import {
 } from '../../../test/support/intercepted-fetch.js';
 import { create, list, newItem, read, TEXT } from '../../../test/support/operations-under-test.js';
 import { useService } from '../../platform/test/support/test-service.js';
-import { type ClientOptions, createClient, isApiError } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
 let itemId: number;

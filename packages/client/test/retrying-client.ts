@@ -1,7 +1,7 @@
+import { type ClientOptions, createClient } from '@animal-store/client';
 import { expect } from 'vitest';
 import { createFakeClock, type Intercept, interceptFetch } from '../../../test/support/intercepted-fetch.js';
 import type { TestService } from '../../platform/test/support/test-service.js';
-import { type ClientOptions, createClient } from '../src/create-client.js';
 
 /** A client whose first requests are intercepted, the requests it sent, and how long it waited between them. */
 export function connectWith(

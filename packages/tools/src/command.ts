@@ -7,6 +7,7 @@ import {
   withDatabase,
 } from '@animal-store/platform/development';
 import { Command, CommanderError } from 'commander';
+import { addClientCommand } from './client-command.js';
 import { findStore, loadStore, type Store, type StoreFolder } from './store.js';
 
 /*
@@ -54,6 +55,7 @@ function createProgram(): Command {
       const { develop } = await import('./dev.js');
       process.exitCode = await develop(open());
     });
+  addClientCommand(program, () => loadStore(open()));
   return program;
 }
 

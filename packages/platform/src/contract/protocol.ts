@@ -1,4 +1,4 @@
-/** Constants that the service and its clients share: `npm run docs:update` writes those of the client from here. */
+/** Constants that the service and its clients share: those of packages/client-core are the same. */
 
 /** The API of a request, as logs and metrics name it. */
 export type Protocol = 'rest' | 'trpc' | 'mcp';

@@ -3,7 +3,7 @@ import { observable } from '@trpc/server/observable';
 import { createAbortError, onAbort, readReason } from './abort.js';
 import { type Failure, readBody, readRetryAfter, readStatus, toClientError } from './api-error.js';
 import type { AppRouter } from './app-router.js';
-import { IDEMPOTENT_MUTATIONS } from './protocol.js';
+import { IDEMPOTENT_MUTATIONS } from './idempotent.js';
 import { NetworkError } from './transport.js';
 
 /** Time and randomness, which tests can replace. */

@@ -23,7 +23,7 @@ type Arguments<Input> =
     ? [filter?: Filter<Input>, options?: Options]
     : [filter: Filter<Input>, options?: Options];
 
-/** A list of a client, such as `client.listPets` */
+/** A list of a client, such as `client.listItems` */
 interface List<Input, Item> {
   readonly query: (input: Input, options?: Options) => Promise<Item[]>;
 }
@@ -35,7 +35,7 @@ const nextCursors = new WeakMap<object, number | null>();
  * Iterates over the pages of a list. None is empty, and each is requested only when the loop reaches it. Pages have the
  * maximum size unless a `limit` is given. Rejects as the list's own `query` does.
  *
- * @example for await (const page of pages(client.listPets, { status: 'available' })) show(page);
+ * @example for await (const page of pages(client.listItems, { limit: 20 })) show(page);
  */
 export async function* pages<Input extends PageInput | None, Item extends { readonly id: number }>(
   list: List<Input, Item>,
@@ -54,7 +54,7 @@ export async function* pages<Input extends PageInput | None, Item extends { read
 /**
  * Iterates over the items of a list, and requests each page when the loop reaches its first item: see `pages`.
  *
- * @example for await (const pet of items(client.listPets, { status: 'available' })) show(pet);
+ * @example for await (const item of items(client.listItems)) show(item);
  */
 export async function* items<Input extends PageInput | None, Item extends { readonly id: number }>(
   list: List<Input, Item>,

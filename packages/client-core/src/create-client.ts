@@ -45,8 +45,8 @@ export interface ClientOptions {
     readonly totalSeconds?: number;
   };
   /**
-   * Rehearses an error: every call fails as if the service had responded with this code, and nothing runs. Only keys that
-   * begin with `as_test_` can; others ignore it.
+   * Rehearses an error: every call fails as if the service had responded with this code, and nothing runs. Only test keys can,
+   * which have `test_` after the prefix of the service's keys; others ignore it.
    */
   readonly rehearse?: ErrorCode | (() => ErrorCode | undefined);
   /** For tests: replaces all or part of the real clock. */
@@ -54,8 +54,8 @@ export interface ClientOptions {
 }
 
 /**
- * The typed tRPC client of the service, with one member of its own, `limits`. To choose the Idempotency-Key of a create, call
- * `createPet.mutate(pet, { context: { idempotencyKey } })`; otherwise the client generates one.
+ * The typed tRPC client of the service, with one member of its own, `limits`. To choose the Idempotency-Key of a create, pass
+ * `{ context: { idempotencyKey } }` as the second argument of its `mutate`; otherwise the client generates one.
  */
 export type Client = TRPCClient<AppRouter> & {
   /** The rate limits as of the latest response */
