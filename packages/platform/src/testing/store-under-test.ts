@@ -170,7 +170,7 @@ function findWidestPlan({
 }
 
 /** Waits for connections as long as opening them takes too long. Any other failure is the test's own. */
-export async function untilConnected(database: Pick<Database, 'connect'>): Promise<void> {
+async function untilConnected(database: Pick<Database, 'connect'>): Promise<void> {
   const connect = () =>
     database.connect().then(
       () => true,

@@ -38,7 +38,7 @@ export interface TestService extends StoreUnderTest<Prisma> {
 
 /** PUBLIC_URL of the services under test, unless a test overrides it. */
 export const PUBLIC_URL = 'https://service.example/store';
-export const STAGING_URL = 'https://staging.service.example/store';
+const STAGING_URL = 'https://staging.service.example/store';
 
 export type TestServiceOptions = Partial<StoreOptions>;
 
