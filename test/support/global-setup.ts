@@ -4,7 +4,7 @@ import setUpServers from '../../packages/platform/test/support/global-setup.js';
 
 /** The folders with packages of their own, and the slow tests that need them */
 const NEEDED_BY = {
-  tools: /\/(?:generators|types)\.slow\.test\.ts$/,
+  'scripts/checkers': /\/(?:generators|types)\.slow\.test\.ts$/,
   'examples/storefront': /\/storefront\/.*\.slow\.test\.ts$/,
 };
 
