@@ -13,8 +13,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 const EXAMPLE = 'examples/another-store';
 /** What the store installs, in the order in which they need each other */
-const PLATFORM = ['batch-loader', 'http-server', 'limits', 'embedded-postgres', 'platform'];
-const TOOLS = ['client-core', 'tools'];
+const PACKAGES = [
+  ...['batch-loader', 'http-server', 'limits', 'embedded-postgres'],
+  ...['platform', 'compatibility', 'client-core', 'tools'],
+];
 const TYPESCRIPT = 'typescript@5.9.3';
 const TIMEOUT_MS = 300_000;
 
@@ -80,8 +82,7 @@ beforeAll(async () => {
   const isOurs = (path: string) =>
     !/(?:\/|^)(?:node_modules|dist|generated)(?:\/|$)/.test(path.slice(EXAMPLE.length));
   await cp(EXAMPLE, store, { recursive: true, filter: isOurs });
-  install(store, ...PLATFORM.map(pack));
-  install(store, '--save-dev', ...TOOLS.map(pack));
+  install(store, ...PACKAGES.map(pack));
   npm(store, 'run', '--silent', 'build');
   await mkdir(front);
   await writeFile(join(front, 'package.json'), '{ "private": true, "type": "module" }');

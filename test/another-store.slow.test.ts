@@ -21,7 +21,7 @@ const EXAMPLE = 'examples/another-store';
 /** In the order in which they need each other */
 const PACKAGES = [
   ...['batch-loader', 'http-server', 'limits', 'embedded-postgres'],
-  ...['platform', 'compatibility', 'tools'],
+  ...['platform', 'compatibility', 'client-core', 'tools'],
 ];
 const TIMEOUT_MS = 300_000;
 const LATER = '1.1.0';

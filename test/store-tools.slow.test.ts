@@ -16,7 +16,7 @@ const EXAMPLE = 'examples/another-store';
 /** In the order in which they need each other */
 const PACKAGES = [
   ...['batch-loader', 'http-server', 'limits', 'embedded-postgres'],
-  ...['platform', 'compatibility', 'tools'],
+  ...['platform', 'compatibility', 'client-core', 'tools'],
 ];
 /** It compiles a dozen times, with a TypeScript that checks types. */
 const TIMEOUT_MS = 900_000;
