@@ -179,6 +179,8 @@ test('what the command cannot use is said in a sentence, without a stack', {
   ]);
   expect(await run(front, 'client')).toEqual([
     1,
-    expect.stringMatching(/^There is no .*definition\.js\. Build .*\n$/),
+    expect.stringMatching(
+      /^The module \.\/dist\/definition\.js is missing: build it with: npm run build\..*\n$/,
+    ),
   ]);
 });

@@ -21,8 +21,9 @@ export function addClientCommand(program: Command, openStore: () => Promise<Stor
     .option('--readme <file>', 'its README (default: one that is made of the names of the service)')
     .action(async ({ out, name, readme }: Options) => {
       const from = process.cwd();
-      const files = { ...(out && { out: resolve(out) }), ...(readme && { readme: resolve(readme) }) };
       const { root, definition, resources } = await openStore();
+      const fromRoot = (path: string) => relative(process.cwd(), resolve(from, path));
+      const files = { ...(out && { out: fromRoot(out) }), ...(readme && { readme: fromRoot(readme) }) };
       const { writeClient } = await import('./client/write-client.js');
       const store = { root: fileURLToPath(root), definition, resources };
       const packed = toOperatorError(() => writeClient({ ...store, ...files, ...(name && { name }) }));
