@@ -9,9 +9,9 @@ import { withAlias } from '../../packages/platform/test/support/missing-module.j
 const SCRIPT = `
   import setUp from './test/support/global-setup.ts';
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => setTimeout(() => process.exit(), 1));
-  const provide = (name, value) => { if (name === 'postgresUrl') console.log('PostgreSQL at ' + value); };
   const vitest = { state: { getPaths: () => [] } };
-  await setUp({ provide, onTestsRerun() {}, vitest });
+  await setUp({ onTestsRerun() {}, vitest });
+  console.log('PostgreSQL at ' + process.env.TEST_DATABASE_URL);
   console.log('prepared');
   setInterval(() => {}, 1_000);
 `;
