@@ -9,6 +9,7 @@ import {
   rpcPath,
   runCommand,
   toolCall,
+  untilServed,
 } from '@animal-store/platform/testing';
 import { PrismaPg } from '@prisma/adapter-pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -31,7 +32,7 @@ import { createTransactions, type Locks } from '../packages/platform/src/tables/
 import { expectInvalidIdsRejected } from '../packages/platform/test/support/document-requests.js';
 import { createChecker } from '../packages/platform/test/support/openapi-checker.js';
 import { rotate } from '../packages/platform/test/support/rotate.js';
-import { findServers, startService, type TestService, untilServed } from './support/service.js';
+import { findServers, startService, type TestService } from './support/service.js';
 
 // Bookings that belong to a caller, and a list of them in another order: docs/recipes.md shows their code.
 

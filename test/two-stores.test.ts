@@ -1,12 +1,11 @@
 import type { Definition } from '@animal-store/platform/definition';
 import type { Resource } from '@animal-store/platform/operations';
-import { post, startStore, toolCall } from '@animal-store/platform/testing';
+import { patient, post, startStore, toolCall } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { definition as parcels } from '../packages/platform/test/store/definition/definition.js';
 import { resources as parcelResources } from '../packages/platform/test/store/router.js';
 import { definition as animals } from '../src/definition/definition.js';
 import { resources as animalResources } from '../src/router.js';
-import { patient } from './support/service.js';
 
 // The animals, and the store of the platform's tests, at the same time in one process.
 

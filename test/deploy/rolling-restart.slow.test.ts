@@ -7,6 +7,7 @@ import {
   type Program,
   post,
   untilListening,
+  untilServed,
 } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import {
@@ -16,7 +17,7 @@ import {
   startHaproxy,
 } from '../../packages/platform/test/support/haproxy.js';
 import { run, runKeys, UNREACHED_LIMITS } from '../support/programs.js';
-import { createTestDatabase, findServers, untilServed } from '../support/service.js';
+import { createTestDatabase, findServers } from '../support/service.js';
 
 const CLIENTS = 16;
 

@@ -1,8 +1,8 @@
-import { createProtocols, message, PROTOCOLS, post } from '@animal-store/platform/testing';
+import { createProtocols, message, PROTOCOLS, patient, post } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { newPet, type Pet, petChange } from '../../src/pets/schema.js';
 import { resources } from '../../src/router.js';
-import { patient, useService } from '../support/service.js';
+import { useService } from '../support/service.js';
 
 const { call: send } = useService();
 const call = patient(send);

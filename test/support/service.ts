@@ -6,8 +6,6 @@ import {
   readServers,
   type StoreOptions,
   startStore,
-  type TestResponse,
-  until,
 } from '@animal-store/platform/testing';
 import { afterAll, beforeAll } from 'vitest';
 import type { z } from 'zod';
@@ -57,21 +55,3 @@ export function useService(options: TestServiceOptions = {}): { service: TestSer
   afterAll(() => service.close());
   return { service, call: (path, init) => createCaller(service)(path, init) };
 }
-
-/**
- * Repeats a call while the answer is that it may be repeated, as clients do: on a busy machine a create may take longer than
- * a request, or than another with its key, waits for it.
- */
-export function untilServed(send: () => Promise<TestResponse>): Promise<TestResponse> {
-  return until(async () => {
-    const response = await send();
-    const mayBeRepeated = response.status === 503 || response.body?.code === 'idempotency_key_in_use';
-    return mayBeRepeated ? undefined : response;
-  }, 60_000);
-}
-
-/** Repeats each of its calls so, for tests that are about something else than a busy machine. */
-export const patient =
-  (call: Caller): Caller =>
-  (path, init) =>
-    untilServed(() => call(path, init));

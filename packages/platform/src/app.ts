@@ -2,7 +2,6 @@ import type { Limiter } from '@animal-store/limits';
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { type AdmissionParts, readTarget, registerAdmission } from './admission/admission.js';
-import type { CorsOptions } from './admission/cors.js';
 import { registerNoOAuth } from './admission/no-oauth.js';
 import { findHttpError } from './admission/request-checks.js';
 import { MCP_PREFIX, REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
@@ -58,7 +57,7 @@ export interface AppParts {
 /** Opens the server, and gives it its routes and what operators poll. */
 export async function buildApp(parts: AppParts) {
   const { definition, config, authenticator, limiter, bans, usage, now } = parts;
-  const { keyPrefix, limitsPer, anonymousPerMinute, corsOrigins } = config;
+  const { keyPrefix, limitsPer, anonymousPerMinute } = config;
   const { mayHaveKey, redactKeys } = createKeySearch(definition.identity.keyPrefix);
   const server = openServer({ ...parts, mayHaveKey });
   const { app, overload, publicUrl } = server;
@@ -78,40 +77,21 @@ export async function buildApp(parts: AppParts) {
     canRehearse: keyPrefix === testPrefix(definition.identity.keyPrefix),
     now,
   };
-  const hasProbes = config.metricsPort === undefined;
-  const probes = await addRoutes({
-    ...parts,
-    server,
-    admission,
-    corsOrigins,
-    metrics,
-    redactKeys,
-    hasProbes,
-  });
+  const probes = await addRoutes({ ...parts, server, admission, metrics, redactKeys });
   return { app, probes };
 }
 
-/** What the routes need. */
-interface RouteParts {
-  readonly definition: Definition;
+/** What the routes need: the server, and what could not be built before there was one. */
+interface RouteParts extends AppParts {
   readonly server: Server;
-  readonly operations: readonly Operation[];
-  readonly router: AnyTRPCRouter;
   readonly admission: AdmissionParts;
-  readonly createContext: CreateContext;
-  readonly corsOrigins: CorsOptions['corsOrigins'];
   readonly metrics: Metrics;
-  readonly readiness: Readiness;
   readonly redactKeys: KeySearch['redactKeys'];
-  /** Whether this server has /metrics and /health, and not one of their own */
-  readonly hasProbes: boolean;
-  /** Builds the OpenAPI document */
-  readonly buildDocument: (publicUrl: string) => Promise<object>;
 }
 
 /** Gives the server its routes: a list of everything that happens to a request. */
 async function addRoutes(parts: RouteParts): Promise<Probes> {
-  const { definition, server, operations, metrics, readiness, redactKeys, hasProbes, buildDocument } = parts;
+  const { definition, config, server, operations, metrics, readiness, redactKeys, buildDocument } = parts;
   const { app, publicUrl, isClosing } = server;
   // Before every other hook, so that requests which those refuse are reported, too.
   reportRequests(
@@ -132,6 +112,8 @@ async function addRoutes(parts: RouteParts): Promise<Probes> {
     readReadiness: async () => (isClosing() ? { status: 'draining' } : readiness.report()),
     readMetrics: () => metrics.registry.metrics(),
   };
+  // If METRICS_PORT is set, another server has them.
+  const hasProbes = config.metricsPort === undefined;
   if (hasProbes) registerProbes(app, probes);
   registerApiCatalog(app, { definition, publicUrl, statusPath: hasProbes ? READY_PATH : undefined });
   await registerDocs(app, definition.root, () => buildDocument(publicUrl()));
@@ -140,9 +122,9 @@ async function addRoutes(parts: RouteParts): Promise<Probes> {
 }
 
 async function registerProtocols(app: FastifyInstance, parts: RouteParts): Promise<void> {
-  const { definition, operations, router, createContext, admission, corsOrigins } = parts;
+  const { definition, config, operations, router, createContext, admission } = parts;
   const shared = { definition, operations, router, createContext, publicUrl: parts.server.publicUrl };
-  const cors = { corsOrigins, exposedHeaders: listFieldNames(createHeaders(definition)) };
+  const cors = { corsOrigins: config.corsOrigins, exposedHeaders: listFieldNames(createHeaders(definition)) };
   const rest = async (scope: FastifyInstance) => {
     const corsMethods = operations.map(({ method }) => method);
     await registerAdmission(scope, { ...admission, ...cors, corsMethods, protocol: 'rest' });

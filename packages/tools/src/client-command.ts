@@ -1,9 +1,7 @@
 import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { OperatorError } from '@animal-store/platform/development';
 import type { Command } from 'commander';
 import type { Store } from './store.js';
-import { ToolError } from './tool-error.js';
 
 interface Options {
   readonly out?: string;
@@ -26,21 +24,11 @@ export function addClientCommand(program: Command, openStore: () => Promise<Stor
       const files = { ...(out && { out: fromRoot(out) }), ...(readme && { readme: fromRoot(readme) }) };
       const { writeClient } = await import('./client/write-client.js');
       const store = { root: fileURLToPath(root), definition, resources };
-      const packed = toOperatorError(() => writeClient({ ...store, ...files, ...(name && { name }) }));
+      const packed = writeClient({ ...store, ...files, ...(name && { name }) });
       process.stdout.write(
         out === undefined
           ? `wrote ${packed.path}: ${packed.name} ${packed.version}, which the service serves at /client.tgz\n`
           : `wrote ${out}: ${packed.name} ${packed.version}. In a front-end: npm install ${relative(from, resolve(from, out))}\n`,
       );
     });
-}
-
-/** The build of this repository packs a client without the platform's face for tools, which takes a while to load. */
-function toOperatorError<Result>(run: () => Result): Result {
-  try {
-    return run();
-  } catch (error) {
-    if (!(error instanceof ToolError)) throw error;
-    throw new OperatorError(error.message, { exitCode: error.exitCode, cause: error });
-  }
 }

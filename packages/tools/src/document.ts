@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { compareDocuments, type Document, DocumentError, describeChanges } from '@animal-store/compatibility';
-import { buildDocument, OperatorError } from '@animal-store/platform/development';
+import { describeService, OperatorError } from '@animal-store/platform/development';
 import type { Store } from './store.js';
 
 /** Something that was checked: what there is to say, and whether it is as it should be. */
@@ -13,9 +13,8 @@ export interface Finding {
 
 /** The document of the store's operations, as its command line would write it to the address of the one that is kept. */
 function build({ definition, resources }: Store, kept: Partial<Document> = {}): Document {
-  const built = buildDocument({ definition, resources, publicUrl: '', stagingUrl: undefined }) as Document & {
-    readonly info: object;
-  };
+  const service = describeService({ definition, resources, publicUrl: '', stagingUrl: undefined });
+  const built = service.document as Document & { readonly info: object };
   const { servers, info } = kept as { servers?: unknown; info?: { contact?: unknown } };
   // Where the service is reached is the configuration's to say.
   const document = { ...built, servers, info: { ...built.info, contact: info?.contact } };

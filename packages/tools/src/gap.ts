@@ -24,7 +24,8 @@ const BOUNDS: Readonly<Record<string, string>> = { BIG: ' (MAXVALUE 900719925474
 const ADDED_VALUE = /^ALTER TYPE \S+ ADD VALUE .*;$/gm;
 
 /**
- * Compares a temporary database with the migrations, on the server of a URL, with schema.prisma and the definition.
+ * Applies the migrations to a temporary database on the server of a URL, and compares what they make with schema.prisma and the
+ * definition.
  *
  * @throws OperatorError where the role may not create a database, or a migration fails
  */

@@ -1,6 +1,6 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { applyMigrations, buildDocument } from '@animal-store/platform/development';
+import { applyMigrations, describeService } from '@animal-store/platform/development';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { check } from '../src/check.js';
 import { draft } from '../src/draft.js';
@@ -32,7 +32,8 @@ async function listReds(store: Store): Promise<string[]> {
 
 const print = ({ definition, resources }: Store) =>
   JSON.stringify(
-    buildDocument({ definition, resources, publicUrl: 'https://harbour.example', stagingUrl: undefined }),
+    describeService({ definition, resources, publicUrl: 'https://harbour.example', stagingUrl: undefined })
+      .document,
   );
 
 test('a store without a document and a release is green, and the check says that there is none', async () => {

@@ -1,7 +1,7 @@
 /** What a tool for development may use, such as @animal-store/tools. */
 export { withDatabase } from '../cli/with-database.js';
 export { schemaOf } from '../connections/schema-name.js';
-export { buildDocument } from '../docs/document.js';
+export { describeService } from '../docs/service-description.js';
 export { toInstalledCommands } from '../errors/installed-commands.js';
 export { OperatorError } from '../errors/operator-error.js';
 export { applyMigrations } from '../migrations/migration-runner.js';

@@ -1,3 +1,4 @@
+import { until } from '@animal-store/limits/testing';
 import { TRPC_PREFIX } from '../contract/protocol.js';
 
 export interface TestResponse {
@@ -49,3 +50,21 @@ export function rpcPath(procedure: string, input?: unknown): string {
   const json = typeof input === 'string' ? input : JSON.stringify(input);
   return `${TRPC_PREFIX}/${procedure}${json === undefined ? '' : `?input=${encodeURIComponent(json)}`}`;
 }
+
+/**
+ * Repeats a call while the answer is that it may be repeated, as clients do: on a busy machine a create may take longer than
+ * a request, or than another with its key, waits for it.
+ */
+export function untilServed(send: () => Promise<TestResponse>): Promise<TestResponse> {
+  return until(async () => {
+    const response = await send();
+    const mayBeRepeated = response.status === 503 || response.body?.code === 'idempotency_key_in_use';
+    return mayBeRepeated ? undefined : response;
+  }, 60_000);
+}
+
+/** Repeats each of its calls so, for tests that are about something else than a busy machine. */
+export const patient =
+  (call: Caller): Caller =>
+  (path, init) =>
+    untilServed(() => call(path, init));

@@ -1,7 +1,15 @@
 /** What the tests of a store use. It works with any test runner, and is no part of a service. */
 
 export { findRedis, freePort, RedisServer, startRedis, until } from '@animal-store/limits/testing';
-export { type Caller, createCaller, post, rpcPath, type TestResponse } from './callers.js';
+export {
+  type Caller,
+  createCaller,
+  patient,
+  post,
+  rpcPath,
+  type TestResponse,
+  untilServed,
+} from './callers.js';
 export type { Outcome } from './command.js';
 export { execute } from './execute.js';
 export { message, oldToolCall, REVISION, toolCall } from './mcp.js';

@@ -13,6 +13,7 @@ import {
   type TestResponse,
   toolCall,
   untilListening,
+  untilServed,
 } from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -25,7 +26,6 @@ import {
   startService,
   type TestService,
   type TestServiceOptions,
-  untilServed,
 } from '../support/test-service.js';
 
 const log = pino({ level: 'silent' });

@@ -1,11 +1,18 @@
-import { type Caller, createCaller, execute, runNode, untilListening } from '@animal-store/platform/testing';
+import {
+  type Caller,
+  createCaller,
+  execute,
+  runNode,
+  untilListening,
+  untilServed,
+} from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
 import { list } from '#operations-under-test';
 import { withoutModule } from '../support/missing-module.js';
 import { programOf, run, runInProcess, runKeys } from '../support/process.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
 import { asService } from '../support/service-role.js';
-import { createTestDatabase, untilServed } from '../support/test-service.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 const processes = setUpServiceProcesses();
 

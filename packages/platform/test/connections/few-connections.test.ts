@@ -1,11 +1,18 @@
-import { type Caller, createCaller, execute, post, untilListening } from '@animal-store/platform/testing';
+import {
+  type Caller,
+  createCaller,
+  execute,
+  post,
+  untilListening,
+  untilServed,
+} from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { create, definition, list, newItem, otherList, read } from '#operations-under-test';
 import { applyGrants } from '../../src/migrations/grants.js';
 import { runKeys, UNREACHED_LIMITS } from '../support/process.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
-import { createTestDatabase, startService, untilServed } from '../support/test-service.js';
+import { createTestDatabase, startService } from '../support/test-service.js';
 
 const ROLE = `few_${process.pid}`;
 /** What a process opens without a limit */

@@ -1,7 +1,14 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { type Caller, createCaller, post, type TestResponse, until } from '@animal-store/platform/testing';
+import {
+  type Caller,
+  createCaller,
+  post,
+  type TestResponse,
+  until,
+  untilServed,
+} from '@animal-store/platform/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import {
   appRouter,
@@ -34,7 +41,7 @@ import { holdCreate } from '../support/hold-create.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
 import { exchange, readResponses } from '../support/raw-http.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
-import { createTestDatabase, startService, type TestService, untilServed } from '../support/test-service.js';
+import { createTestDatabase, startService, type TestService } from '../support/test-service.js';
 
 type Init = Parameters<Caller>[1];
 

@@ -1,4 +1,11 @@
-import { oldToolCall, post, type TestResponse, toolCall, until } from '@animal-store/platform/testing';
+import {
+  oldToolCall,
+  patient,
+  post,
+  type TestResponse,
+  toolCall,
+  until,
+} from '@animal-store/platform/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
   create,
@@ -22,7 +29,7 @@ import {
   requiredQuery,
 } from '../support/document-requests.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
-import { patient, useService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 /** Those that need a scope. */
 const operations = createChecker(resources).operations.filter(scopeOf);

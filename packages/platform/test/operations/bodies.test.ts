@@ -1,9 +1,9 @@
-import { createProtocols, PROTOCOLS, post } from '@animal-store/platform/testing';
+import { createProtocols, PROTOCOLS, patient, post } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { INSERT_EXAMPLES, OTHER_TABLE, REUSE_EXAMPLES, resources, TABLE } from '#operations-under-test';
 import { bodyOf, existingPath, readPathParameters } from '../support/document-requests.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
-import { patient, useService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 // What holds for the body of every operation, from the document alone.
 

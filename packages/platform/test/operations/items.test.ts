@@ -1,4 +1,4 @@
-import { createProtocols, PROTOCOLS } from '@animal-store/platform/testing';
+import { createProtocols, PROTOCOLS, patient } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { INSERT_EXAMPLES, REUSE_EXAMPLES, resources } from '#operations-under-test';
 import {
@@ -9,7 +9,7 @@ import {
   readPathParameters,
 } from '../support/document-requests.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
-import { patient, useService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 // What holds for every operation on a thing by its id, from the document alone.
 

@@ -1,4 +1,4 @@
-import { type Caller, post, toolCall } from '@animal-store/platform/testing';
+import { type Caller, post, toolCall, untilServed } from '@animal-store/platform/testing';
 import { beforeEach, expect, test } from 'vitest';
 import {
   create,
@@ -11,7 +11,7 @@ import {
 } from '#operations-under-test';
 import { createProcedure } from '../../src/operations/builder.js';
 import type { Resource } from '../../src/operations/resource.js';
-import { untilServed, useService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 // What a .use() is called for, and that everything around it holds. What it throws: parity.test.ts.
 

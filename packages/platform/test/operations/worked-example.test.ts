@@ -1,4 +1,4 @@
-import { createCaller, message, post, toolCall } from '@animal-store/platform/testing';
+import { createCaller, message, post, toolCall, untilServed } from '@animal-store/platform/testing';
 import { afterAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ApiError, create, definition, read } from '#operations-under-test';
@@ -16,7 +16,7 @@ import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from '../sup
 import { errorOf } from '../support/error-table.js';
 import { createChecker } from '../support/openapi-checker.js';
 import { findServers } from '../support/service-role.js';
-import { startService, untilServed } from '../support/test-service.js';
+import { startService } from '../support/test-service.js';
 
 // A whole resource. As part of the service, each section is a file of src/toys/.
 

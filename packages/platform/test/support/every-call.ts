@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Caller, post, type TestResponse, toolCall } from '@animal-store/platform/testing';
+import { type Caller, post, type TestResponse, toolCall, untilServed } from '@animal-store/platform/testing';
 import { appRouter, create, resources } from '#operations-under-test';
 import { listOperations } from '../../src/operations/list-operations.js';
 import {
@@ -12,7 +12,6 @@ import {
   requiredQuery,
 } from './document-requests.js';
 import { createChecker } from './openapi-checker.js';
-import { untilServed } from './test-service.js';
 
 /** One operation over one protocol. */
 export interface EveryCall {

@@ -1,8 +1,8 @@
-import { type Caller, createCaller, post } from '@animal-store/platform/testing';
+import { type Caller, createCaller, post, untilServed } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { create, insertSql, list, TABLE } from '#operations-under-test';
-import { startService, type TestService, untilServed } from '../support/test-service.js';
+import { startService, type TestService } from '../support/test-service.js';
 
 let service: TestService;
 let call: Caller;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { execute, post } from '@animal-store/platform/testing';
+import { execute, post, untilServed } from '@animal-store/platform/testing';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../src/connections/client.js';
@@ -11,7 +11,7 @@ import type { IdempotencyKey } from '../../src/tables/idempotency.js';
 import { createTransactions, type Transaction } from '../../src/tables/transactions.js';
 import { BEGIN_FOR_LONG } from '../support/begin-for-long.js';
 import { holdCreate } from '../support/hold-create.js';
-import { untilServed, useService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 const SETUP = `
   CREATE TABLE notes (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text, at timestamptz DEFAULT now());

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ToolError } from '../tool-error.js';
+import { OperatorError } from '@animal-store/platform/development';
 import { describe, printComment } from './comments.js';
 import { ERROR_CODE, SCOPE, toTypeName } from './names.js';
 import { type ClientOperation, type Service, toInputSchema } from './operations.js';
@@ -24,7 +24,7 @@ type Mutation<Input, Output> = TRPCMutationProcedure<{ input: Input; output: Out
  * These are types rather than interfaces, because tRPC's clients keep the name and comments of a type that is plain JSON,
  * but write an interface out.
  *
- * @throws ToolError when two types would have the same name
+ * @throws OperatorError when two types would have the same name
  */
 export function printContract(
   document: Document,
@@ -47,7 +47,7 @@ export function printContract(
   const all = [...types, ...inputs];
   const twice = all.find(({ name }, index) => all.findIndex((each) => each.name === name) < index);
   if (twice !== undefined)
-    throw new ToolError(
+    throw new OperatorError(
       `The client would have two types named ${twice.name}: give one of their schemas another id in its .meta().`,
     );
   const procedures = operations.map((operation) => printProcedure(operation, operations, named, print));

@@ -1,4 +1,4 @@
-import type { describeService } from '@animal-store/platform/docs';
+import type { describeService } from '@animal-store/platform/development';
 import type { Shape } from './printer.js';
 import { capitalize, type Described, type Document, type Parameter, refName, type Schema } from './schema.js';
 

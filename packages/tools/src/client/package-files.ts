@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { ToolError } from '../tool-error.js';
+import { OperatorError } from '@animal-store/platform/development';
 
 export type Files = Readonly<Record<string, string>>;
 
@@ -28,7 +28,7 @@ export function readStoreManifest(root: string): StoreManifest {
   const manifest: Partial<StoreManifest> = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   for (const member of ['name', 'version'] as const)
     if (typeof manifest[member] !== 'string')
-      throw new ToolError(
+      throw new OperatorError(
         `${join(root, 'package.json')} has no ${member}, which the client takes from it: add one.`,
       );
   return manifest as StoreManifest;

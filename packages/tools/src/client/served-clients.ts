@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ToolError } from '../tool-error.js';
+import { OperatorError } from '@animal-store/platform/development';
 import { toJson } from './package-files.js';
 
 /*
@@ -38,7 +38,7 @@ function readReleased(root: string, version: string): [string, Uint8Array][] {
   return names.map((name) => {
     const kept = readFileSync(join(folder, name));
     if (!name.endsWith(`-${hash(kept)}.tgz`))
-      throw new ToolError(`${RELEASED}/${name} has changed: restore it.`);
+      throw new OperatorError(`${RELEASED}/${name} has changed: restore it.`);
     return [name, kept];
   });
 }

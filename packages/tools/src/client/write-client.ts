@@ -1,11 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import type { Definition } from '@animal-store/platform/definition';
-import { describeService } from '@animal-store/platform/docs';
+import { describeService, OperatorError } from '@animal-store/platform/development';
 import type { Resource } from '@animal-store/platform/operations';
 import { gzipSync } from 'fflate';
 import { createTar } from 'nanotar';
-import { ToolError } from '../tool-error.js';
 import { printContract } from './contract.js';
 import { describeOperations } from './operations.js';
 import { describePackage, type Files, readLicense, readModules, readStoreManifest } from './package-files.js';
@@ -45,16 +44,16 @@ const ATTRIBUTES = { mtime: Date.UTC(1985, 9, 26, 8, 15), mode: '644', uid: 0, g
  * The bytes depend on the store and on client-core alone, not on a machine. So npm does not pack: its output depends on its own
  * version and on the zlib of Node.js, which compresses differently from version to version and processor to processor.
  *
- * @throws ToolError for what the caller can mend, and the platform's own error for a store that cannot be served
+ * @throws OperatorError for what the caller can mend
  */
 export function writeClient(options: ClientOptions): WrittenClient {
   const { root, out } = options;
   const store = readStoreManifest(root);
   const { name = `${store.name}-client` } = options;
   if (!PACKAGE_NAME.test(name))
-    throw new ToolError(`${JSON.stringify(name)} cannot be the name of a package.`);
+    throw new OperatorError(`${JSON.stringify(name)} cannot be the name of a package.`);
   if (out !== undefined && !out.endsWith('.tgz'))
-    throw new ToolError(`${out} does not end in .tgz, by which npm knows a packed package.`);
+    throw new OperatorError(`${out} does not end in .tgz, by which npm knows a packed package.`);
   const { title } = options.definition.identity;
   const files = {
     'package.json': describePackage(store, name, title),
@@ -72,7 +71,7 @@ export function writeClient(options: ClientOptions): WrittenClient {
 
 /** What is made of the definition and the operations: the modules, and the README unless there is one */
 function generate({ definition, resources, readme }: ClientOptions, name: string): Files {
-  if (readme !== undefined && !existsSync(readme)) throw new ToolError(`There is no file ${readme}.`);
+  if (readme !== undefined && !existsSync(readme)) throw new OperatorError(`There is no file ${readme}.`);
   const service = describeService({ definition, resources, publicUrl: '', stagingUrl: undefined });
   const document = service.document as Document;
   const operations = describeOperations(document, service.operations);

@@ -1,2 +1,0 @@
-/** What tools may use of this room. */
-export { describeService } from './service-description.js';
