@@ -171,7 +171,7 @@ describe.skipIf(executable === undefined)('the storefront, when calls fail', { t
     onTestFinished(() => working.close());
     let isBroken = true;
     const list: PetStore['list'] = (page) =>
-      isBroken ? Promise.reject(new Error('broken')) : working.items.list(page);
+      isBroken ? Promise.reject(new TypeError('broken')) : working.items.list(page);
     const broken = await startService({
       resources: resources.map((resource: Resource) =>
         resource.name === 'pets'
