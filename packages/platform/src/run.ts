@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
+import { untilConnected } from './connections/outage.js';
 import { REST_PREFIX } from './contract/protocol.js';
 import type { Definition } from './definition/definition.js';
 import { hasOwnPage, readCurrentClient } from './docs/routes.js';
@@ -80,7 +81,7 @@ async function openAndServe(
   try {
     const { database } = source;
     const { definition, resources } = store;
-    const warning = await checkDatabase(definition, database);
+    const warning = await untilConnected(() => checkDatabase(definition, database));
     if (warning !== undefined) output.log.warn(warning);
     const banner = source.isEmbedded ? await seedDevelopment(store, config, source) : '';
     const counters = [output.lostLines];

@@ -1,6 +1,6 @@
 import { ApiError } from '../errors/api-error.js';
 import { OperatorError } from '../errors/operator-error.js';
-import { withTimeout } from '../timing/timeouts.js';
+import { COMMAND_CONNECT_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
 import { LEAST_CONNECTIONS, LIMIT_PARAMETER, MOST_CONNECTIONS } from './connection-limit.js';
 
 /**
@@ -177,6 +177,25 @@ export function toDatabaseError(error: unknown): OperatorError {
   const [, advice = DEFAULT_ADVICE] = ADVICE.find(([pattern]) => pattern.test(reason)) ?? [];
   const message = `The database cannot be used (${reason}): ${advice}`;
   return new OperatorError(message, { cause: error, exitCode: 4 });
+}
+
+/** What pg and its pool say of a connection that was not opened in time */
+const CONNECT_TIMEOUT = /connection timeout|timeout exceeded when trying to connect/;
+
+/**
+ * Runs a function again while it fails because a connection is not opened in time, for up to COMMAND_CONNECT_TIMEOUT_MS. A
+ * start loads modules meanwhile, and its machine may be busy: a request gives up sooner, but is tried again by its client.
+ */
+export async function untilConnected<T>(run: () => Promise<T>): Promise<T> {
+  const endsAt = performance.now() + COMMAND_CONNECT_TIMEOUT_MS;
+  for (;;) {
+    try {
+      return await run();
+    } catch (error) {
+      const cause = error instanceof OperatorError ? error.cause : error;
+      if (!CONNECT_TIMEOUT.test(readReason(cause)) || performance.now() > endsAt) throw error;
+    }
+  }
 }
 
 /** What a command says of an error: one line about the database if it cannot be used, else the error itself. */

@@ -5,6 +5,7 @@ import type { EmbeddedPostgresError } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { openDatabase } from '../connections/client.js';
 import type { ConnectionOptions, Connections } from '../connections/connections.js';
+import { untilConnected } from '../connections/outage.js';
 import type { Definition } from '../definition/definition.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { applyMigrations } from './migration-runner.js';
@@ -67,7 +68,8 @@ export async function openSource(options: SourceOptions) {
   try {
     const isMigrated = isEmbedded && !isLeftAsItIs;
     const say = (message: string) => options.log.info(message);
-    if (isMigrated && (await listPendingMigrations(definition.root, database)).length > 0)
+    const listPending = () => listPendingMigrations(definition.root, database);
+    if (isMigrated && (await untilConnected(listPending)).length > 0)
       await applyMigrations(url, definition.root, {
         name: definition.identity.name,
         onWaiting: say,
