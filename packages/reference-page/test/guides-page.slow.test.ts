@@ -81,7 +81,7 @@ describe.skipIf(executable === undefined)(
     }
 
     async function untilShown(page: Page): Promise<void> {
-      await page.locator('.text').waitFor({ state: 'detached' });
+      await page.locator('.text').waitFor({ state: 'detached', timeout: PAGE_TIMEOUT_MS });
       await page.getByRole('heading', { name: 'Introduction', exact: true }).waitFor();
       await page.locator('.copy-block').first().waitFor({ state: 'attached' });
     }
@@ -404,8 +404,8 @@ describe.skipIf(executable === undefined)(
         [...document.querySelectorAll<HTMLElement>('a[href], button, input, [tabindex="0"]')]
           .filter((element) => element.checkVisibility())
           .filter((element) => {
-            // Typed, because TypeScript's library does not have the option yet.
-            element.focus({ focusVisible: true } as FocusOptions);
+            // Without scrolling, which renders the whole page anew for each. Typed, because TypeScript lacks focusVisible yet.
+            element.focus({ focusVisible: true, preventScroll: true } as FocusOptions);
             const { outlineStyle, outlineWidth } = getComputedStyle(element);
             return document.activeElement === element && (outlineStyle !== 'solid' || outlineWidth !== '2px');
           })

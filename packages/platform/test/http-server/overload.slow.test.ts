@@ -198,11 +198,16 @@ test('clients that never wait for a response neither grow the process nor stop i
       isOver = true;
     }
   };
-  await floodWithEach();
-  const before = await readMegabytes();
-  await floodWithEach();
-  // What a flood leaves to be collected may still be there at its end.
-  await expect.poll(async () => (await readMegabytes()) - before, { timeout: 20_000 }).toBeLessThan(50);
+  // The first floods grow the heap to what they need, on a slow machine more than one of them. A leak grows with each flood.
+  const growth = [];
+  for (let before = await readMegabytes(); growth.length < 4; ) {
+    await floodWithEach();
+    const after = await readMegabytes();
+    growth.push(after - before);
+    if (growth.length > 1 && after - before < 50) break;
+    before = after;
+  }
+  expect(growth.at(-1)).toBeLessThan(50);
   program.child.kill('SIGTERM');
   expect(await program.ended).toBe(0);
-}, 120_000);
+}, 240_000);
