@@ -10,7 +10,7 @@ import {
   type SessionSettings,
   STATEMENT_SETTINGS,
 } from './session-settings.js';
-import { shareLimit } from './shared-limit.js';
+import { createSharedLimit } from './shared-limit.js';
 import { checkPrimary } from './standby.js';
 import { createStatementPool, type Statement, traceStatement } from './statement-pool.js';
 import { withStatementTimeout } from './statement-timeout.js';
@@ -54,46 +54,9 @@ export function openConnections(
   onIdleError: (error: Error) => void,
   options: ConnectionOptions = {},
 ) {
-  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, name, applicationName, observe, onRefused } = options;
-  const { readUrl = () => url } = options;
-  class Client extends pg.Client {
-    constructor(given?: pg.ClientConfig) {
-      super({ ...given, connectionString: readUrl() });
-      // When a connection breaks, the next query on it gets the error. The pools listen only while a connection is idle, and
-      // without a listener the event ends the process.
-      this.on('error', () => {});
-    }
-  }
-  const config = {
-    Client,
-    connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: QUERY_TIMEOUT_MS,
-    keepAlive: true,
-    application_name: name,
-  };
   const schema = schemaOf(url);
-  const own = {
-    search_path: searchPathOf(schema),
-    // Applied as a setting, because pg prefers the name in a URL.
-    ...(applicationName !== undefined && { application_name: applicationName }),
-  };
-  const sizes = divideConnections(url);
-  const createStatements = (max: number, maxPerTable?: number, further?: SessionSettings) => {
-    const settings = { ...STATEMENT_SETTINGS, ...further, ...own };
-    return createStatementPool({ ...config, max }, settings, { maxPerTable, observe });
-  };
-  /** For single statements that read. One table, which may be locked, leaves a connection to others. */
-  const reads = createStatements(sizes.reads, Math.max(1, Math.min(READS_PER_TABLE, sizes.reads - 1)));
-  /** For single statements that write */
-  const writes = createStatements(sizes.writes, WRITES_PER_TABLE, INDEX_JOINS);
-  /** For the lookup of API keys */
-  const keys = createStatements(sizes.keys);
-  const onConnect = (client: pg.ClientBase) => applySettings(client, { ...SESSION_SETTINGS, ...own });
-  /** For what may wait for a locked row, for Prisma, and for the commands */
-  const pool = new Pool({ ...config, max: sizes.prisma, onConnect });
-  const pools = [pool, reads.pool, writes.pool, keys.pool];
-  for (const each of pools) each.on('error', onIdleError);
-  const { connect, openEmpty } = shareLimit(pools, (...refusal) => onRefused?.(...refusal));
+  const { shared, pool, reads, writes, keys } = openPools(url, schema, options);
+  for (const each of shared.pools) each.on('error', onIdleError);
   let closing: Promise<unknown> | undefined;
   return {
     schema,
@@ -102,26 +65,7 @@ export function openConnections(
     reads,
     writes,
     keys,
-    /**
-     * The rows of a statement that may wait for a locked row, as long as there is time left. The statement is planned each
-     * time, and runs twice if its rows are not final: see withStatementTimeout.
-     */
-    queryWaiting: <Row extends pg.QueryResultRow>(
-      { name, text }: Statement,
-      values: unknown[],
-      readLeftMs: () => number,
-      isFinal: (rows: unknown[]) => boolean,
-    ) =>
-      measure(
-        (seconds) => observe?.(seconds, name),
-        () =>
-          traceStatement(
-            async () =>
-              (await withStatementTimeout(pool, readLeftMs, { isFinal }).query<Row>(text, values)).rows,
-            name,
-            text,
-          ),
-      ),
+    queryWaiting: createQueryWaiting(pool, options.observe),
     /**
      * Rejects when a pool has no connection and gets none, or a statement that requests use does not work. Writes
      * nothing. Statements that write are planned on connections that read, because requests may keep the others waiting
@@ -129,7 +73,7 @@ export function openConnections(
      */
     async checkStatements() {
       await Promise.all([
-        openEmpty(),
+        shared.openEmpty(),
         checkPrimary(reads.pool),
         ...[reads, keys].map((each) => each.check()),
         reads.pool.query([reads, writes].map((each) => each.describePlans()).join(';')),
@@ -142,16 +86,81 @@ export function openConnections(
     },
     /** How many connections there are, how many are idle, and how many queries wait for one */
     countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') =>
-      pools.reduce((total, pool) => total + pool[kind], 0),
+      shared.pools.reduce((total, each) => total + each[kind], 0),
     /** Opens a connection of each pool, so that the first requests do not wait for one: for a service. */
-    connect,
+    connect: shared.connect,
     /** May be called again. */
     async close() {
-      closing ??= Promise.all(pools.map((each) => each.end()));
+      closing ??= Promise.all(shared.pools.map((each) => each.end()));
       await closing;
     },
   };
 }
+
+/** The pools by what they are for, so that what waits in one keeps nothing else waiting, and what they share */
+function openPools(url: string, schema: string, options: ConnectionOptions) {
+  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, name, applicationName, observe } = options;
+  const { readUrl = () => url } = options;
+  class Client extends pg.Client {
+    constructor(given?: pg.ClientConfig) {
+      super({ ...given, connectionString: readUrl() });
+      // When a connection breaks, the next query on it gets the error. The pools listen only while a connection is idle, and
+      // without a listener the event ends the process.
+      this.on('error', () => {});
+    }
+  }
+  const shared = createSharedLimit((...refusal) => options.onRefused?.(...refusal));
+  const config = {
+    Client,
+    limit: shared.limit,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: QUERY_TIMEOUT_MS,
+    keepAlive: true,
+    application_name: name,
+  };
+  const own = {
+    search_path: searchPathOf(schema),
+    // Applied as a setting, because pg prefers the name in a URL.
+    ...(applicationName !== undefined && { application_name: applicationName }),
+  };
+  const sizes = divideConnections(url);
+  const createStatements = (max: number, maxPerTable?: number, further?: SessionSettings) => {
+    const settings = { ...STATEMENT_SETTINGS, ...further, ...own };
+    return createStatementPool({ ...config, max }, settings, { maxPerTable, observe });
+  };
+  const onConnect = (client: pg.ClientBase) => applySettings(client, { ...SESSION_SETTINGS, ...own });
+  return {
+    shared,
+    /** For what may wait for a locked row, for Prisma, and for the commands */
+    pool: new Pool({ ...config, max: sizes.prisma, onConnect }),
+    /** For single statements that read. One table, which may be locked, leaves a connection to others. */
+    reads: createStatements(sizes.reads, Math.max(1, Math.min(READS_PER_TABLE, sizes.reads - 1))),
+    /** For single statements that write */
+    writes: createStatements(sizes.writes, WRITES_PER_TABLE, INDEX_JOINS),
+    /** For the lookup of API keys */
+    keys: createStatements(sizes.keys),
+  };
+}
+
+/**
+ * Returns what queries the rows of a statement that may wait for a locked row, as long as there is time left. The statement is
+ * planned each time, and runs twice if its rows are not final: see withStatementTimeout.
+ */
+const createQueryWaiting =
+  (pool: Pool, observe: ConnectionOptions['observe']) =>
+  <Row extends pg.QueryResultRow>(
+    { name, text }: Statement,
+    values: unknown[],
+    readLeftMs: () => number,
+    isFinal: (rows: unknown[]) => boolean,
+  ) => {
+    const run = async () =>
+      (await withStatementTimeout(pool, readLeftMs, { isFinal }).query<Row>(text, values)).rows;
+    return measure(
+      (seconds) => observe?.(seconds, name),
+      () => traceStatement(run, name, text),
+    );
+  };
 
 /** Whether a query would get a connection at once */
 const isFree = ({ idleCount, waitingCount }: pg.Pool) => idleCount > waitingCount;

@@ -18,11 +18,24 @@ const FIND_BUSY = `
 
 type Callback = Parameters<pg.Pool['connect']>[0];
 
-/** With its size, and perhaps a class of connections */
+/** With its size, and perhaps a class of connections and what it shares with other pools */
 export type PoolConfig = Omit<pg.PoolConfig, 'Client'> & {
   readonly max: number;
   readonly Client?: new (config?: pg.ClientConfig) => pg.Client;
+  readonly limit?: PoolLimit;
 };
+
+/** What the pools of a process share, because the server limits all of them together. */
+export interface PoolLimit {
+  /** Called by the constructor of each pool */
+  add(pool: Pool): void;
+  /** Whether a pool may open a further connection now */
+  mayGrow(): boolean;
+  /** Called when the server allows no further connection */
+  noteRefusal(error: Error): void;
+}
+
+const NO_OTHERS: PoolLimit = { add() {}, mayGrow: () => true, noteRefusal() {} };
 
 /**
  * A pool of pg that stays within what the server has and allows.
@@ -43,21 +56,20 @@ export type PoolConfig = Omit<pg.PoolConfig, 'Client'> & {
 export class Pool extends pg.Pool {
   /** With how many connections the pool was opened */
   readonly size: number;
-  /** The pools that are to have a connection each before this one has a second: none, or all of the process */
-  siblings: readonly Pool[] = [];
-  /** Called when the server allows no further connection */
-  onRefused: (error: Error) => void = () => {};
-  readonly #config: PoolConfig;
+  readonly #config: pg.PoolConfig & Pick<PoolConfig, 'Client'>;
+  readonly #limit: PoolLimit;
   /** The numbers of server processes that keep a place in the pool, although it has closed their connections */
   readonly #orphans = new Set<number>();
   #isAsking = false;
   #borrowed = 0;
   #retryAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(config: PoolConfig) {
+  constructor({ limit = NO_OTHERS, ...config }: PoolConfig) {
     super({ ...config, min: 1 });
     this.#config = config;
+    this.#limit = limit;
     this.size = config.max;
+    limit.add(this);
     this.on('acquire', () => (this.#borrowed += 1));
     this.on('release', (error, client) => {
       this.#borrowed -= 1;
@@ -88,7 +100,7 @@ export class Pool extends pg.Pool {
         return;
       }
       this.#retryAtMs = performance.now() + RETRY_AFTER_MS;
-      this.onRefused(error);
+      this.#limit.noteRefusal(error);
       if (this.held > 0) this.connect(callback);
       else callback(error, client, release);
     });
@@ -97,7 +109,7 @@ export class Pool extends pg.Pool {
 
   /** Whether it may open no further connection now. pg-pool asks its own method of this name before it opens one. */
   _isFull(): boolean {
-    const mayGrow = performance.now() >= this.#retryAtMs && !this.siblings.some(({ isEmpty }) => isEmpty);
+    const mayGrow = performance.now() >= this.#retryAtMs && this.#limit.mayGrow();
     const most = mayGrow ? this.size : Math.max(1, this.held);
     return this.totalCount >= Math.min(most, this.size - this.#orphans.size);
   }
@@ -133,7 +145,10 @@ function endOpenTransaction(error: unknown, client: pg.PoolClient): boolean {
   return true;
 }
 
-async function findBusy(config: PoolConfig, pids: readonly number[]): Promise<ReadonlySet<number>> {
+async function findBusy(
+  config: Omit<PoolConfig, 'max'>,
+  pids: readonly number[],
+): Promise<ReadonlySet<number>> {
   const client = new (config.Client ?? pg.Client)(config);
   try {
     await client.connect();

@@ -1,5 +1,5 @@
 import { readCode } from './outage.js';
-import { type Pool, TOO_MANY_CONNECTIONS } from './pool.js';
+import { type Pool, type PoolLimit, TOO_MANY_CONNECTIONS } from './pool.js';
 
 /** How often `onRefused` is called at most. */
 const NOTICE_INTERVAL_MS = 3_600_000;
@@ -10,20 +10,10 @@ const NOTICE_INTERVAL_MS = 3_600_000;
  *
  * @param onRefused called with a refusal after which the process goes on, once an hour at most
  */
-export function shareLimit(
-  pools: readonly Pool[],
-  onRefused: (error: Error, count: number, most: number) => void,
-) {
+export function createSharedLimit(onRefused: (error: Error, count: number, most: number) => void) {
+  const pools: Pool[] = [];
   let keepsOneEach = false;
   let noticedAtMs = Number.NEGATIVE_INFINITY;
-  const noteRefusal = (error: Error) => {
-    const goesOn = !pools.some(({ isEmpty }) => isEmpty);
-    if (!goesOn || performance.now() < noticedAtMs + NOTICE_INTERVAL_MS) return;
-    noticedAtMs = performance.now();
-    const count = pools.reduce((total, { held }) => total + held, 0);
-    const most = pools.reduce((total, { size }) => total + size, 0);
-    onRefused(error, count, most);
-  };
   /** Opens the first connection of a pool. If the server refuses it, another pool gives one up, for the next attempt. */
   const open = async (pool: Pool) => {
     try {
@@ -40,18 +30,31 @@ export function shareLimit(
     const empty = among.filter(({ isEmpty }) => isEmpty);
     await Promise.all(empty.map(open));
   };
-  for (const pool of pools) {
-    pool.onRefused = noteRefusal;
-    // After an outage, whichever comes first lets the others follow before it grows.
-    pool.on('connect', () => {
-      if (keepsOneEach) openEmpty(pools.filter(({ totalCount }) => totalCount === 0)).catch(() => {});
-    });
-  }
+  const limit: PoolLimit = {
+    add(pool) {
+      pools.push(pool);
+      // After an outage, whichever comes first lets the others follow before it grows.
+      pool.on('connect', () => {
+        if (keepsOneEach) openEmpty(pools.filter(({ totalCount }) => totalCount === 0)).catch(() => {});
+      });
+    },
+    mayGrow: () => !keepsOneEach || !pools.some(({ isEmpty }) => isEmpty),
+    noteRefusal(error) {
+      const goesOn = !pools.some(({ isEmpty }) => isEmpty);
+      if (!goesOn || performance.now() < noticedAtMs + NOTICE_INTERVAL_MS) return;
+      noticedAtMs = performance.now();
+      const count = pools.reduce((total, { held }) => total + held, 0);
+      const most = pools.reduce((total, { size }) => total + size, 0);
+      onRefused(error, count, most);
+    },
+  };
   return {
+    limit,
+    /** The pools that were opened with the limit */
+    pools: pools as readonly Pool[],
     /** Opens the first connection of each pool, and sees to it from now on that each can have one. */
     async connect() {
       keepsOneEach = true;
-      for (const pool of pools) pool.siblings = pools;
       await openEmpty();
     },
     openEmpty: () => openEmpty(),
