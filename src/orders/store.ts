@@ -88,7 +88,18 @@ interface MoveResult {
   readonly output: Order | null;
 }
 
-/** The animal of an order never changes, so it can be read before the lock. */
+/**
+ * Moves orders and their animals. The statements run in the order of their locks, each of which waits for the one before:
+ *
+ * 1. `given`: each order with the id of its animal. It locks nothing, which is safe because the animal of an order never changes.
+ * 2. `animals`: locks the animals, before any order, as placing an order does.
+ * 3. `found`: locks the orders of the animals that are locked, and reads their present status.
+ * 4. `moved`: sets the status of each order that may be moved from its present one.
+ * 5. `changed`: sets the status of the animals of those orders.
+ *
+ * It returns a row for each call, in their order. An order that was passed over, because others have it or its animal locked,
+ * has no output.
+ */
 function moveSql(inSchema: InSchema, { given, lock }: StatementParts): string {
   return `
     WITH given AS MATERIALIZED (

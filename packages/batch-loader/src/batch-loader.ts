@@ -90,9 +90,11 @@ export function createBatchLoader<Call, Result>(
     while (running < maxConcurrent) {
       const count = waiting.length + yielding.length;
       const share = splitFrom > 0 ? Math.max(splitFrom, Math.floor((count + callsUnderWay) / 2)) : count;
-      if (count === 0 || (running > 0 && count < Math.min(share, maxSize))) return;
-      // Calls that are fewer than a share would have to wait for another batch.
-      const size = Math.min(count - share < splitFrom ? count : share, maxSize);
+      const waitsForMore = running > 0 && count < Math.min(share, maxSize);
+      if (count === 0 || waitsForMore) return;
+      // They would have to wait for another batch.
+      const leavesTooFew = count - share < splitFrom;
+      const size = Math.min(leavesTooFew ? count : share, maxSize);
       const batch = waiting.splice(0, size);
       batch.push(...yielding.splice(0, size - batch.length));
       void send(batch);

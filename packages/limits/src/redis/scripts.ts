@@ -16,6 +16,11 @@
  * Returns JSON, which costs both sides less than a reply of many numbers: for each call 1 if it is allowed and 0 if it is
  * denied, then `[count, milliseconds left]` of each of its windows.
  *
+ * The script is finished but for the names. With the windows `minute` and `day`, HMGET reads `'minute','minuteEnds','day',
+ * 'dayEnds'`, and the function `read` returns
+ *
+ *     { window('minute', held[1], held[2]),window('day', held[3], held[4]), expiry = 0 }
+ *
  * @param names of the windows, each of letters
  */
 export function createConsumeScript(names: readonly string[]): string {

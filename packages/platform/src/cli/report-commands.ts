@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { nextBanSeconds } from '../contract/bans.js';
 import type { Definition } from '../definition/definition.js';
-import { nextBanSeconds } from '../keys/bans.js';
 import { lastDays, SHOWN_DAYS } from '../usage/store.js';
 import { defineCommand, type KeyCommand } from './command.js';
 import { HISTORY } from './history-command.js';

@@ -27,9 +27,6 @@ export function fallbackLimits({ plans, fallbackPlan }: Pick<Plans, 'plans' | 'f
   return limits;
 }
 
-/** How long the first ban of a key lasts. */
-export const FIRST_BAN_SECONDS = 300;
-
 const SET_PER_KEY = 'set per key';
 
 /** The plans as a Markdown table, for the OpenAPI document and the guide. */

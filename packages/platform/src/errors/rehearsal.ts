@@ -1,4 +1,4 @@
-import { FIRST_BAN_SECONDS } from '../contract/plans.js';
+import { FIRST_BAN_SECONDS } from '../contract/bans.js';
 import type { Protocol } from '../contract/protocol.js';
 import { ApiError, type CodedError, insufficientScope, tooManyRequests } from './api-error.js';
 import type { ErrorTable } from './error-table.js';

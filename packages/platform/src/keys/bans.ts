@@ -1,13 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { FIRST_BAN_SECONDS } from '../contract/plans.js';
+import { nextBanSeconds } from '../contract/bans.js';
 import type { ApiKey } from './api-key.js';
 import { KEY_TTL_MS } from './known-keys.js';
 import type { KeyStore } from './store.js';
 
-/** The longest ban that the service starts; an operator's may last longer. */
-export const MAX_BAN_SECONDS = 86_400;
-/** A ban that starts within this time after the end of the previous one lasts twice as long. */
-const DOUBLING_WINDOW_MS = 86_400_000;
 /** How long to wait before a ban that could not be stored is tried again. */
 const RETRY_DELAY_MS = 1_000;
 /** The most keys whose bans began here and may still differ from their rows. */
@@ -35,7 +31,7 @@ export interface BansOptions {
 export type Bans = ReturnType<typeof createBans>;
 
 /**
- * Bans keys that keep sending while they are over their limit. The limiter counts the denials.
+ * Bans keys that keep sending while they are over their limit, by the rule of contract/bans.ts. The limiter counts the denials.
  *
  * A ban is two columns of the key's row, and every node asks for changes of the row. The node that starts a ban enforces
  * it from memory at once, until the row has it and every older copy of the row has expired. The clock of the database
@@ -90,14 +86,4 @@ export function createBans({ store, now, log }: BansOptions) {
       isClosed = true;
     },
   };
-}
-
-/** How long a ban of the key would last if it started at `now`, in Unix milliseconds. */
-export function nextBanSeconds(
-  { bannedUntil, banSeconds }: Pick<ApiKey, 'bannedUntil' | 'banSeconds'>,
-  now: number,
-): number {
-  const isRepeated = bannedUntil !== null && now - bannedUntil.getTime() < DOUBLING_WINDOW_MS;
-  if (!isRepeated || banSeconds === null) return FIRST_BAN_SECONDS;
-  return Math.min(banSeconds * 2, MAX_BAN_SECONDS);
 }

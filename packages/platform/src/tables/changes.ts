@@ -98,7 +98,26 @@ function toOutcome<Row, Refusal extends string>({
 
 /**
  * A statement sees a row that it has locked as it is now, and everything else as when the statement began. The `xmin` of a
- * row, the number of the transaction that wrote it, tells whether the two differ.
+ * row, the number of the transaction that wrote it, tells whether the two differ. For `boats`, whose field `status` may be
+ * changed and which refuse it for the reason `sold`:
+ *
+ *     WITH given AS MATERIALIZED (
+ *       SELECT * FROM …  -- given_id, given_members and "status" of each call
+ *     ), locked AS MATERIALIZED (
+ *       SELECT id, xmin AS version FROM "public"."boats" WHERE id IN (SELECT given_id FROM given) FOR UPDATE SKIP LOCKED
+ *     ), judged AS MATERIALIZED (
+ *       SELECT given.*, seen.id IS NOT NULL AS is_there, locked.id IS NOT NULL AS is_locked,
+ *         locked.version = seen.xmin AS is_same, coalesce('sold ' || (…), NULL) AS refusal
+ *       FROM given LEFT JOIN "public"."boats" AS seen ON seen.id = given_id LEFT JOIN locked ON locked.id = given_id
+ *     ), changed AS (
+ *       UPDATE "public"."boats" AS changing
+ *       SET "status" = CASE WHEN 'status' = ANY (judged.given_members) THEN judged."status" ELSE changing."status" END
+ *       FROM judged
+ *       WHERE changing.id = judged.given_id AND judged.is_same AND judged.refusal IS NULL
+ *       RETURNING judged.row_position, (SELECT json_build_object(…) FROM (SELECT changing.*) AS row) AS output
+ *     )
+ *     SELECT is_there, is_locked, is_same, refusal, output
+ *     FROM judged LEFT JOIN changed USING (row_position) ORDER BY row_position
  */
 function changeSql<Row, Field extends keyof Row & string>(
   { name, toColumn, json }: Pick<Table<Row, never>, 'name' | 'toColumn' | 'json'>,

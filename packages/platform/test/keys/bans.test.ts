@@ -13,9 +13,10 @@ import {
 } from '../../../limits/test/support/limiter-stores.js';
 import { MODEL_RUNS } from '../../../limits/test/support/model-runs.js';
 import { checkLimits } from '../../src/admission/charge.js';
+import { nextBanSeconds } from '../../src/contract/bans.js';
 import type { Limits } from '../../src/definition/definition.js';
 import type { ApiKey } from '../../src/keys/api-key.js';
-import { createBans, nextBanSeconds } from '../../src/keys/bans.js';
+import { createBans } from '../../src/keys/bans.js';
 import { BansModel } from '../support/limits-model.js';
 
 beforeEach(() => {
