@@ -4,7 +4,7 @@ import { createTemporaryFolder, runCommand } from '@animal-store/platform/testin
 import { Command } from 'commander';
 import { expect, onTestFinished, test } from 'vitest';
 import { definition } from '#operations-under-test';
-import { addKeyCommands } from '../packages/platform/src/cli/key-commands.js';
+import { addKeyCommands } from '../packages/platform/src/cli/keys-command.js';
 import { addMigrateCommand } from '../packages/platform/src/cli/migrate.js';
 import { addServeCommand } from '../packages/platform/src/cli/serve-command.js';
 import { toInstalledCommands } from '../packages/platform/src/errors/installed-commands.js';

@@ -5,9 +5,9 @@ import { OperatorError } from '../errors/operator-error.js';
 import type { ApiKey, ListedKey } from '../keys/api-key.js';
 import type { PastOwner } from '../usage/store.js';
 import * as parse from './arguments.js';
-import { defineCommand, type KeyCommand, type KeyTools } from './command.js';
 import { createCreateCommand } from './create-command.js';
-import { expectFound, findKey, ID, ONE_KEY, selecting, selectKeys, usableId } from './key-command.js';
+import { defineCommand, type KeyCommand, type KeyTools } from './key-command.js';
+import { expectFound, findKey, ID, ONE_KEY, selecting, selectKeys, usableId } from './key-selection.js';
 import * as view from './key-view.js';
 import { fitsPlan, planError, planExample, planMembers, scopes } from './store-arguments.js';
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Definition } from '../definition/definition.js';
 import { createOnce } from '../keys/once.js';
 import * as parse from './arguments.js';
-import { defineCommand } from './command.js';
+import { defineCommand } from './key-command.js';
 import * as view from './key-view.js';
 import { customPlans, fitsPlan, planError, planExample, planMembers, scopes } from './store-arguments.js';
 

@@ -3,9 +3,9 @@ import { DatabaseOutage, readCode } from '../connections/outage.js';
 import { OperatorError } from '../errors/operator-error.js';
 import type { KeyChange, KeyHistoryStore } from '../keys/history.js';
 import * as parse from './arguments.js';
-import { defineCommand } from './command.js';
-import { ambiguous, expectFound, ID } from './key-command.js';
+import { defineCommand } from './key-command.js';
 import { formatHistory } from './key-history-view.js';
+import { ambiguous, expectFound, ID } from './key-selection.js';
 
 /** How far back the history of all keys goes without --since. The history of one key goes as far as it is kept. */
 const DEFAULT_DAYS = 7;

@@ -1,108 +1,98 @@
 import { z } from 'zod';
 import type { Definition } from '../definition/definition.js';
 import { OperatorError } from '../errors/operator-error.js';
-import type { ApiKey, ListedKey } from '../keys/api-key.js';
-import { maskControls } from '../process/terminal-text.js';
-import * as parse from './arguments.js';
-import type { KeyTools } from './command.js';
-import { formatKeys } from './key-view.js';
-import { idOrHint, isKeyHint } from './store-arguments.js';
+import type { KeyHistoryStore } from '../keys/history.js';
+import type { KeyStore } from '../keys/store.js';
+import type { Resource } from '../operations/resource.js';
+import type { UsageStore } from '../usage/store.js';
+import type { Printed, Streamed } from './key-view.js';
 
-type FindingTools = Pick<KeyTools, 'definition' | 'store'>;
-
-/** The id in examples */
-export const ID = '0b54e7c0';
-
-/** The argument of a command on one key, for `findKey` */
-export const ONE_KEY = {
-  id: parse.id.describe('the id of the key, as "keys list" shows it, or the beginning of that id'),
-};
-
-/** The argument of a command that also takes the first characters of the key. */
-export const oneKeyOrHint = (definition: Definition) => ({
-  id: idOrHint(definition).describe(
-    'the id of the key or its beginning, or the first characters of the key, as "keys list" shows them',
-  ),
-});
-
-/** Finds the key of an argument. @throws OperatorError unless exactly one matches */
-export async function findKey({ definition, store }: FindingTools, prefix: string): Promise<ListedKey> {
-  const isHint = isKeyHint(definition, prefix);
-  const found = await (isHint ? store.findByHint(prefix) : store.findByIdPrefix(prefix));
-  if (found.length <= 1) return expectFound(prefix, found[0], isHint ? 'that starts with' : 'with the id');
-  throw ambiguous(
-    prefix,
-    found.map(({ id, name }) => `${id}  ${name}`),
-    isHint,
-  );
+/** What a store hands to the command line. */
+export interface CommandOptions {
+  /** What the store is called, sells and allows */
+  readonly definition: Definition;
+  /** Called by the commands that need to know the operations */
+  readonly loadResources: () => Promise<readonly Resource[]>;
 }
 
-export function ambiguous(prefix: string, candidates: readonly string[], isHint = false): OperatorError {
-  const lines = candidates.map((candidate) => `\n  ${maskControls(candidate)}`).join('');
-  const subject = `${isHint ? '' : 'The ids of '}${candidates.length} keys`;
-  return new OperatorError(`${subject} start with ${prefix}:${lines}`, { exitCode: 2 });
+/** What a command works with, open while it runs. */
+export interface KeyTools extends CommandOptions {
+  readonly store: KeyStore;
+  readonly usage: UsageStore;
+  readonly history: KeyHistoryStore;
 }
 
-/** For the result of an update, because the key may be gone since it was found. @throws OperatorError */
-export function expectFound<T>(id: string, found: T | undefined, what = 'with the id'): T {
-  if (found !== undefined) return found;
-  throw new OperatorError(`There is no key ${what} ${id}: "keys list" shows all.`, { exitCode: 3 });
+/** What a command says about a member of its input */
+interface MemberMeta {
+  readonly description?: string;
+  /** What the option takes, such as `<plan>`; undefined for a switch */
+  readonly value?: string;
+  /** Not for programs: changes the form of the output, or needs the owner of the tables */
+  readonly isForTerminals?: boolean;
 }
 
-/** @throws OperatorError when the key is revoked, which nothing undoes */
-export function usableId({ id, revokedAt }: ApiKey): string {
-  if (revokedAt === null) return id;
-  const advice = 'a revoked key stays revoked. Issue another with: keys create';
-  throw new OperatorError(`The key ${id} is revoked, so nothing was changed: ${advice}`);
-}
-
-const SELECTION = {
-  id: parse.id.optional().describe('the id of the key, or its beginning'),
-  owner: parse.owner.describe('all keys of this owner that are not revoked, instead of an id'),
-  yes: parse.flag('with --owner: make the change; without --yes, the keys are only shown'),
-};
-
-type Selection = z.output<z.ZodObject<typeof SELECTION>>;
-
-/** The input of a command on one key, or on all keys of an owner: for `selectKeys` */
-export function selecting<Own extends z.ZodRawShape>(own: Own) {
-  // TypeScript does not know that an object with further members is a selection.
-  const where = (isValid: (selection: Selection) => boolean) => (input: unknown) =>
-    isValid(input as Selection);
-  return z
-    .strictObject({ ...SELECTION, ...own })
-    .refine(
-      where(({ id, owner }) => (id === undefined) !== (owner === undefined)),
-      { error: 'name one key by its {id}, or all keys of an owner with {owner}' },
-    )
-    .refine(
-      where(({ yes, owner }) => !yes || owner !== undefined),
-      { error: '{yes} belongs to {owner}' },
-    );
-}
+export type Input = z.ZodObject<Readonly<Record<string, z.ZodType>>>;
 
 /**
- * The keys that a command is to change, and whether one was named by its id. `wouldBe` says what would happen to the
- * keys, such as `revoked`.
- *
- * @throws OperatorError with the keys of the owner, if there is no --yes; and when there is no such key
+ * One of the commands of `keys`, defined once for two readers: the command line (command-line.ts) and programs, which send JSON
+ * (json-input.ts). Its messages name members of its input in braces, which become the reader's names: `--per-minute` and
+ * `perMinute`.
  */
-export async function selectKeys(
-  tools: FindingTools,
-  { id = '', owner, yes }: Selection,
-  wouldBe: string,
-): Promise<{ readonly apiKeys: readonly ListedKey[]; readonly isOne: boolean }> {
-  if (owner === undefined) return { apiKeys: [await findKey(tools, id)], isOne: true };
-  const apiKeys = (await tools.store.findByOwner(owner)).filter(({ revokedAt }) => revokedAt === null);
-  const count = apiKeys.length === 1 ? 'This key' : `These ${apiKeys.length} keys`;
-  if (apiKeys.length === 0) {
-    const problem = `The owner ${JSON.stringify(owner)} has no key that is not revoked`;
-    throw new OperatorError(`${problem}: "keys list" shows all keys and their owners.`, { exitCode: 3 });
-  }
-  if (!yes) {
-    const list = formatKeys(tools.definition, apiKeys, Date.now());
-    const advice = 'Nothing was changed: add {yes} to do it.';
-    throw new OperatorError(`${count} would be ${wouldBe}:\n\n${list}\n\n${advice}`, { exitCode: 2 });
-  }
-  return { apiKeys, isOne: false };
+export interface KeyCommand<Own extends Input = Input> {
+  readonly name: string;
+  readonly description: string;
+  /** What may follow the command's name */
+  readonly examples: readonly string[];
+  /** Its members are options on the command line (`perMinute` is --per-minute), and `id` is its argument. */
+  readonly input: Own;
+  /** For a command that issues keys: the options with which it has more than one key to print */
+  readonly quietConflicts?: readonly string[];
+  run(tools: KeyTools, input: z.output<Own>, form: { readonly json: boolean }): Promise<Printed | Streamed>;
 }
+
+export function defineCommand<Own extends Input>(command: KeyCommand<Own>): KeyCommand {
+  return command as unknown as KeyCommand;
+}
+
+/** What a message calls a member of the input */
+export type ToName = (member: string) => string;
+
+/** Runs a command. */
+export async function runNaming(
+  { run, input: type }: KeyCommand,
+  tools: KeyTools,
+  input: z.output<Input>,
+  { json, toName }: { readonly json: boolean; readonly toName: ToName },
+): Promise<Printed | Streamed> {
+  try {
+    return await run(tools, input, { json });
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    const { message, exitCode, cause } = error;
+    throw new OperatorError(nameMembers(message, type, toName), { exitCode, cause });
+  }
+}
+
+export const metaOf = (type: z.ZodType | undefined) =>
+  ({ ...inner(type)?.meta(), ...type?.meta() }) as MemberMeta;
+
+/** The choices of an enumeration, undefined for any other member */
+export function choicesOf(type: z.ZodType): string[] | undefined {
+  const member = inner(type);
+  return member instanceof z.ZodEnum ? member.options.map(String) : undefined;
+}
+
+const inner = (type: z.ZodType | undefined) =>
+  (type instanceof z.ZodOptional ? type.unwrap() : type) as z.ZodType;
+
+/** What is wrong first, and the path of the member that it is about: empty where it is about several */
+export function describeIssue({ issues }: z.ZodError, input: Input, toName: ToName) {
+  const { path, message } = issues[0] as z.core.$ZodIssue;
+  return { path: path.map(String), message: nameMembers(message, input, toName) };
+}
+
+/** Replaces members in braces by their names for the reader. Other braces belong to a value. */
+const nameMembers = (message: string, { shape }: Input, toName: ToName) =>
+  message.replaceAll(/\{(\w+)\}/g, (text, member: string) =>
+    Object.hasOwn(shape, member) ? toName(member) : text,
+  );

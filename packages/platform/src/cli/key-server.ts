@@ -9,8 +9,9 @@ import type { Definition } from '../definition/definition.js';
 import { toInstalledCommands } from '../errors/installed-commands.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { LIVE_PATH, METRICS_PATH, PROBE_PATHS } from '../monitoring/probes.js';
-import { type KeyCommand, type KeyTools, runWithJson } from './command.js';
-import { createKeyCommands, toParts } from './key-commands.js';
+import { runWithJson } from './json-input.js';
+import type { KeyCommand, KeyTools } from './key-command.js';
+import { createKeyCommands, toParts } from './keys-command.js';
 import type { Operator } from './operator-tokens.js';
 
 const TIMEOUTS = {

@@ -6,7 +6,7 @@ import { createKeyStore } from '../keys/store.js';
 import type { Config } from '../process/config.js';
 import { COMMAND_STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createUsageStore } from '../usage/store.js';
-import type { CommandOptions, KeyTools } from './command.js';
+import type { CommandOptions, KeyTools } from './key-command.js';
 
 /** How long a command waits for the database, over all its statements. */
 const COMMAND_TIMEOUT_MS = 60_000;

@@ -6,7 +6,7 @@ import type { KeyFilter } from '../keys/statements.js';
 import type { KeyStore } from '../keys/store.js';
 import { escapeControls } from '../process/terminal-text.js';
 import * as parse from './arguments.js';
-import { defineCommand } from './command.js';
+import { defineCommand } from './key-command.js';
 import { formatKeyRows, toKeyJson, toKeyRow } from './key-view.js';
 import { plan, planExample } from './store-arguments.js';
 

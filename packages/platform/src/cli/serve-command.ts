@@ -7,9 +7,9 @@ import { readConfig, toLocalUrl } from '../process/config.js';
 import { DRAIN_TIMEOUT_MS, FORCE_EXIT_MS, waitForShutdown } from '../process/shutdown.js';
 import { parseNumber } from './arguments.js';
 import { describeCaller } from './caller.js';
-import type { CommandOptions } from './command.js';
-import { addExamples } from './key-commands.js';
+import type { CommandOptions } from './key-command.js';
 import { createKeyTools } from './key-tools.js';
+import { addExamples } from './keys-command.js';
 import { createTokenCheck, type Operator } from './operator-tokens.js';
 import { withDatabase } from './with-database.js';
 

@@ -13,7 +13,7 @@ import {
   type UsageStore,
 } from '../usage/store.js';
 import * as parse from './arguments.js';
-import type { KeyTools } from './command.js';
+import type { KeyTools } from './key-command.js';
 import type { Printed, Streamed } from './key-view.js';
 import { formatKeyUsage, formatOwnerUsage, formatUsage, summariseKeys, summariseUsage } from './tables.js';
 

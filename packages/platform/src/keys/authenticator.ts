@@ -62,43 +62,8 @@ export interface AuthenticatorOptions {
  * address is over its limit.
  */
 export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions) {
-  // All caches are keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other
-  // forms share that entry, because with extra spaces each could be a long entry of its own.
   const known = createKnownKeys(store);
-  const unknown = new LRUCache<string, true>({
-    maxSize: MAX_UNKNOWN_KEYS,
-    sizeCalculation: () => 1,
-    ttl: KEY_TTL_MS,
-  });
-  const pending = new Map<string, Promise<ApiKey | undefined>>();
-  /** How often `forget` was called: a lookup that began before a call may not have seen the change */
-  let forgotten = 0;
-  // Anybody can make up keys that have to be looked up, so known keys have statements of their own.
-  const knownLookups = createBatchLoader(store.findByHashes, BATCHES);
-  const unknownLookups = createBatchLoader(store.findByHashes, BATCHES);
-  const lookUp = async (header: string, key: string, isLast: boolean) => {
-    // The key is trusted from when the query was sent: a slow result is already old.
-    const confirmedAt = performance.now();
-    const forgottenBefore = forgotten;
-    const found = await (known.has(header) ? knownLookups : unknownLookups).load(hashKey(key), isLast);
-    if (found === undefined) {
-      known.delete(header);
-      return void unknown.set(header, true, { start: confirmedAt });
-    }
-    // After a rotation, the row has the hint of the new key, not of this one.
-    const apiKey = known.add(header, { ...found, hint: toHint(key) }, confirmedAt);
-    if (forgotten !== forgottenBefore) known.distrust(found.id);
-    return apiKey;
-  };
-  const find = (header: string, key: string, isOverLimit: () => boolean) => {
-    const apiKey = known.findTrusted(header);
-    if (apiKey !== undefined || unknown.has(header)) return apiKey;
-    const running =
-      pending.get(header) ??
-      lookUp(header, key, !known.has(header) && isOverLimit()).finally(() => pending.delete(header));
-    pending.set(header, running);
-    return running;
-  };
+  const { find, isRejected, forget } = createLookups(store, known);
   const ifActive = (apiKey: ApiKey | undefined) =>
     apiKey !== undefined && isActive(apiKey, now()) ? apiKey : undefined;
   const toAuthentication = (found: ApiKey | undefined): Authentication => {
@@ -133,7 +98,7 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
     peek(authorization: string | undefined): Authentication | undefined {
       if (authorization === undefined) return MISSING_KEY;
       const found = known.findTrusted(authorization);
-      return found === undefined && !unknown.has(authorization) ? undefined : toAuthentication(found);
+      return found === undefined && !isRejected(authorization) ? undefined : toAuthentication(found);
     },
     /** The id of the key if it was valid when it was last found. */
     findKnownId: (authorization: string | undefined) => ifActive(peekStale(authorization))?.id,
@@ -141,13 +106,60 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
      * Distrusts a key, its predecessor of a rotation, and lookups that are under way, because this process has just
      * changed the key's row.
      */
+    forget,
+    /** Stops checking keys; call it before the database is closed. */
+    close: () => known.close(),
+  };
+}
+
+/** Looks keys up that are not trusted, each once at a time, with others in one statement. */
+function createLookups(store: AuthenticatorOptions['store'], known: ReturnType<typeof createKnownKeys>) {
+  // All caches are keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other
+  // forms share that entry, because with extra spaces each could be a long entry of its own.
+  const unknown = new LRUCache<string, true>({
+    maxSize: MAX_UNKNOWN_KEYS,
+    sizeCalculation: () => 1,
+    ttl: KEY_TTL_MS,
+  });
+  const pending = new Map<string, Promise<ApiKey | undefined>>();
+  /** How often `forget` was called: a lookup that began before a call may not have seen the change */
+  let forgotten = 0;
+  // Anybody can make up keys that have to be looked up, so known keys have statements of their own.
+  const knownLookups = createBatchLoader(store.findByHashes, BATCHES);
+  const unknownLookups = createBatchLoader(store.findByHashes, BATCHES);
+  const lookUp = async (header: string, key: string, isLast: boolean) => {
+    // The key is trusted from when the query was sent: a slow result is already old.
+    const confirmedAt = performance.now();
+    const forgottenBefore = forgotten;
+    const found = await (known.has(header) ? knownLookups : unknownLookups).load(hashKey(key), isLast);
+    if (found === undefined) {
+      known.delete(header);
+      return void unknown.set(header, true, { start: confirmedAt });
+    }
+    // After a rotation, the row has the hint of the new key, not of this one.
+    const apiKey = known.add(header, { ...found, hint: toHint(key) }, confirmedAt);
+    if (forgotten !== forgottenBefore) known.distrust(found.id);
+    return apiKey;
+  };
+  const find = (header: string, key: string, isOverLimit: () => boolean) => {
+    const apiKey = known.findTrusted(header);
+    if (apiKey !== undefined || unknown.has(header)) return apiKey;
+    const running =
+      pending.get(header) ??
+      lookUp(header, key, !known.has(header) && isOverLimit()).finally(() => pending.delete(header));
+    pending.set(header, running);
+    return running;
+  };
+  return {
+    /** The key, or undefined if there is none: at once while it is trusted or rejected, else from its lookup */
+    find,
+    /** Whether the key was looked up within the last KEY_TTL_MS, and is not in the database */
+    isRejected: (header: string) => unknown.has(header),
     forget(id: string): void {
       forgotten += 1;
       known.distrust(id);
       pending.clear();
     },
-    /** Stops checking keys; call it before the database is closed. */
-    close: () => known.close(),
   };
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { definition, list } from '#operations-under-test';
-import { createKeyCommands } from '../../src/cli/key-commands.js';
+import { createKeyCommands } from '../../src/cli/keys-command.js';
 import { KEY_STATES } from '../../src/keys/api-key.js';
 import { runInProcess } from '../support/process.js';
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { definition } from '#operations-under-test';
-import { createKeyCommands } from '../../src/cli/key-commands.js';
+import { createKeyCommands } from '../../src/cli/keys-command.js';
 import { BODY_LIMIT_BYTES } from '../../src/contract/bounds.js';
 import { type KeyServer, send, startKeyServer, TOKEN } from '../support/key-server.js';
 import { runKeys } from '../support/process.js';

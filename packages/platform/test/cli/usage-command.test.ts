@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { list } from '#operations-under-test';
-import type { KeyTools } from '../../src/cli/command.js';
+import type { KeyTools } from '../../src/cli/key-command.js';
 import { printUsage, printUsageOfKeys } from '../../src/cli/usage-command.js';
 import type { UsageStore } from '../../src/usage/store.js';
 

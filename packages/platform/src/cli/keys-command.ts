@@ -4,15 +4,9 @@ import { toInstalledCommands } from '../errors/installed-commands.js';
 import { checkDatabase } from '../monitoring/database-check.js';
 import { escapeControls } from '../process/terminal-text.js';
 import { createChangeCommands } from './change-commands.js';
-import {
-  addKeyCommand,
-  type CommandOptions,
-  type KeyCommand,
-  readArguments,
-  runNaming,
-  toArgument,
-} from './command.js';
-import { ID } from './key-command.js';
+import { addKeyCommand, readArguments, toArgument } from './command-line.js';
+import { type CommandOptions, type KeyCommand, runNaming } from './key-command.js';
+import { ID } from './key-selection.js';
 import { createKeyTools } from './key-tools.js';
 import type { Printed, Streamed } from './key-view.js';
 import { createReportCommands } from './report-commands.js';
