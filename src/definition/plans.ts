@@ -1,7 +1,7 @@
 /**
  * The windows in which requests are counted, the shortest first. `field` names the member of a plan's limits that holds a window's
- * limit. The first has to be the minute. Every plan has it, and an address is limited by it alone. As many denials within a
- * minute as the key's limit allows requests lead to a ban. How long a ban lasts is in contract/plans.ts and keys/bans.ts of the platform.
+ * limit. The first has to be the minute. Every plan has it, and an address is limited by it alone. A key is banned once
+ * as many of its requests were denied within a minute as its limit allows. How long a ban lasts is in contract/bans.ts of the platform.
  */
 export const WINDOWS = [
   { name: 'minute', lengthMs: 60_000, field: 'perMinute' },

@@ -29,9 +29,9 @@ export const definition = {
     standard: { perMinute: 600, perDay: 50_000 },
     custom: undefined,
   },
-  /** For a key of `custom` without limits of its own, which the database does not allow */
+  /** The plan whose limits apply to a key of `custom` without limits of its own, which the database does not allow */
   fallbackPlan: 'trial',
-  /** Of the key that `npm start` prints */
+  /** The plan of the key that `npm start` prints */
   developmentPlan: 'standard',
   /** What keys can allow. A migration has the names, too. */
   scopes: ['boats:read', 'boats:write'],

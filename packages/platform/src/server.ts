@@ -62,7 +62,7 @@ export function openServer(options: ServerOptions): Server {
   };
 }
 
-/** What is answered where there is no request. */
+/** Responses to bytes that became no request */
 const REFUSALS: Readonly<Record<RefusalReason, ApiError>> = {
   malformed: new ApiError('invalid_request', { message: 'The request is not well-formed HTTP/1.1.' }),
   header_too_large: new ApiError('invalid_request', {

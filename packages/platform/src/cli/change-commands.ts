@@ -148,7 +148,7 @@ async function refuseOverlapping(store: KeyTools['store'], ids: readonly string[
   );
   if (overlaps.length > 0)
     throw new OperatorError(
-      `Nothing was changed, because the overlap of an earlier rotation lasts: ${overlaps.join(', ')}. Wait until it ends, or rotate with {again}, which ends the older key at once.`,
+      `Nothing was changed: the overlap of an earlier rotation has not ended: ${overlaps.join(', ')}. Wait until it ends, or rotate with {again}, which ends the older key at once.`,
     );
 }
 

@@ -96,7 +96,7 @@ export async function selectKeys(
   const apiKeys = (await tools.store.findByOwner(owner)).filter(({ revokedAt }) => revokedAt === null);
   const count = apiKeys.length === 1 ? 'This key' : `These ${apiKeys.length} keys`;
   if (apiKeys.length === 0) {
-    const problem = `The owner ${JSON.stringify(owner)} has no key that is not revoked`;
+    const problem = `All keys of the owner ${JSON.stringify(owner)} are revoked, or it has none`;
     throw new OperatorError(`${problem}: "keys list" shows all keys and their owners.`, { exitCode: 3 });
   }
   if (!yes) {

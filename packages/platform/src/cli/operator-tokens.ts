@@ -11,7 +11,7 @@ const NAME = /^[A-Za-z\d][\w.-]{0,30}$/;
 const MOST_PER_NAME = 2;
 const INVALID =
   'KEYS_TOKEN, or the file KEYS_TOKEN_FILE, must hold a token of at least 32 visible ASCII characters, such as from "openssl rand -hex 32". ' +
-  'A line may name the program that has it: NAME TOKEN, with a name of at most 31 letters, digits, "_", "-" and ".". One name, or none, may have two tokens, and each token may stand once.';
+  'A line may name the program that has it: NAME TOKEN, with a name of at most 31 letters, digits, "_", "-" and ".". A name may have two tokens, and so may no name. No token may be repeated.';
 
 /** As somebody writes it who takes the file for a shell's */
 const QUOTED = /(?:^|\s)["']|["'](?:\s|$)/;

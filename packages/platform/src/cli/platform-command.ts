@@ -13,7 +13,7 @@ export function addPlatformCommand(program: Command, definition: Definition): vo
       const lines = paths.map((path) => `wrote prisma/${path}\n`).join('');
       const next = toInstalledCommands(
         definition.root,
-        'Commit them, and apply the migrations with: npm run migrate',
+        'Commit them. New plans and scopes also need a migration of yours. Apply all with: npm run migrate',
       );
       process.stdout.write(
         paths.length === 0 ? 'prisma/ has all that the installed platform brings.\n' : `${lines}${next}\n`,

@@ -3,7 +3,7 @@ import { readParameter } from './schema-name.js';
 /**
  * How many connections each pool of a process has, and the proportion in which another number is divided among them.
  *
- * What waits for a locked row, and what Prisma writes, may keep all connections of its pool waiting. Of four for reads, one table
+ * Statements that wait for a locked row, and Prisma's writes, can occupy every connection of their pool. Of four for reads, one table
  * may use two, because it may be locked, other tables share one, and readiness has one. Of three for writes, two are for creates of two tables,
  * and one is for changes. Lookups of keys have a pool of their own, so that neither a locked table nor a flood of unknown keys
  * delays others.

@@ -131,7 +131,7 @@ function openPools(url: string, schema: string, options: ConnectionOptions) {
   const onConnect = (client: pg.ClientBase) => applySettings(client, { ...SESSION_SETTINGS, ...own });
   return {
     shared,
-    /** For what may wait for a locked row, for Prisma, and for the commands */
+    /** For statements that may wait for a locked row, Prisma's and those of commands */
     pool: new Pool({ ...config, max: sizes.prisma, onConnect }),
     /** For single statements that read. One table, which may be locked, leaves a connection to others. */
     reads: createStatements(sizes.reads, Math.max(1, Math.min(READS_PER_TABLE, sizes.reads - 1))),

@@ -54,7 +54,7 @@ const LASTING_SOURCES = "'user', 'database', 'database user', 'client', 'session
 /**
  * Sets the values that differ, or that might change with the configuration files. Nothing is set if the role has all
  * values, because a pooler would pass a client's settings on to the next client, or keep the connection for that client
- * alone. A version of PostgreSQL may lack some settings. Returns the number of the server process.
+ * alone. Settings that this PostgreSQL lacks are skipped. Returns the number of the server process.
  */
 export async function applySettings(client: pg.ClientBase, settings: SessionSettings): Promise<unknown> {
   const wanted = Object.entries(settings).map((setting) => `(${setting.map(pg.escapeLiteral).join(', ')})`);

@@ -25,7 +25,7 @@ export function createSharedLimit(onRefused: (error: Error, count: number, most:
       throw error;
     }
   };
-  /** Those that are being opened included, for which it waits. */
+  /** Also waits for pools that are opening their first connection. */
   const openEmpty = async (among = pools) => {
     const empty = among.filter(({ isEmpty }) => isEmpty);
     await Promise.all(empty.map(open));
@@ -33,7 +33,7 @@ export function createSharedLimit(onRefused: (error: Error, count: number, most:
   const limit: PoolLimit = {
     add(pool) {
       pools.push(pool);
-      // After an outage, whichever comes first lets the others follow before it grows.
+      // After an outage, the first pool to connect lets each other open one before it opens a second.
       pool.on('connect', () => {
         if (keepsOneEach) openEmpty(pools.filter(({ totalCount }) => totalCount === 0)).catch(() => {});
       });

@@ -119,5 +119,5 @@ ALTER TABLE ${table} ENABLE ALWAYS TRIGGER ${name};`,
   };
 }
 
-/** For readers who cannot mend the gap, or are doing something else */
+/** For logs and readiness, whose readers cannot run the SQL there */
 export const describeGap = ({ message }: HistoryGap) => `${message}: npm run migrate says what mends it.`;

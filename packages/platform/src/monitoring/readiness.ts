@@ -54,7 +54,7 @@ export function createReadiness({ limiter, log, ...options }: ReadinessOptions):
 
 /** Tries what requests use: reads, and statements. Resolves with a warning, if there is one, while they can be served. */
 export async function checkService(definition: Definition, database: Database): Promise<string | undefined> {
-  // Together with the others, because a process that is late has no time for one after the other.
+  // Started first, awaited last: a late process has no time for one check after the other.
   const statements = database.checkStatements();
   statements.catch(() => {});
   const reads = { ...database, pool: database.reads.pool };

@@ -21,6 +21,7 @@ export interface Resource<Store extends Functions<Store> = object> {
 /** The stores of all resources, by the resource's name. */
 export type Stores = Readonly<Record<string, object>>;
 
+/** `{ a: 1 } | { b: 2 }` becomes `{ a: 1 } & { b: 2 }`: the procedures of all resources, in place of those of one of them */
 type UnionToIntersection<Union> = (Union extends unknown ? (member: Union) => void : never) extends (
   all: infer Intersection,
 ) => void

@@ -3,7 +3,7 @@ import { MCP_PREFIX, REST_PREFIX, TRPC_PREFIX } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
 import { reportError, sendJson } from './responses.js';
 
-/** Whoever has forgotten a prefix reads it here. */
+/** For callers who left out the prefix */
 const NOTHING_HERE = `There is nothing at this address: REST is under ${REST_PREFIX}, tRPC under ${TRPC_PREFIX}, and the tools are at ${MCP_PREFIX}.`;
 
 /** Errors that a handler or a hook throws. Those of tRPC calls and of tools are part of a response: see rpc.ts, call-tool.ts. */

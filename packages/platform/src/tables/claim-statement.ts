@@ -25,7 +25,7 @@ export interface Claim<Row, NewRow extends Partial<Row>> {
  * by the current row, while a key may have been stored since. The turn comes last, so that nobody holds it while waiting for a
  * row.
  *
- * Keys are handled as in keyedRowsSql. Without them, for `tickets` that claim `seats`:
+ * Idempotency-Keys are handled as in keyedRowsSql. The statement without them, for `tickets` that claim `seats`:
  *
  *     WITH requested AS MATERIALIZED (
  *       SELECT *, false AS is_running, false AS is_stored FROM …

@@ -66,7 +66,7 @@ export function keySql(inSchema: InSchema, toValue: (column: string, type: strin
     isId,
     /** The number of the advisory lock that a create holds while it runs */
     lock: `hashtextextended(concat_ws(' ', ${id}), 0)`,
-    /** Not EXISTS, for which PostgreSQL may read the keys of a whole day. */
+    /** Not `EXISTS (…)`, whose plan may read a whole day's keys. */
     isStored: `(SELECT true FROM ${inSchema(TABLE)} WHERE ${isId}) IS TRUE`,
   };
 }

@@ -8,7 +8,7 @@ import type { TableSql } from './table.js';
 
 /**
  * A call that waits for a row gives up by then, so that nothing is stored once its caller has been told to try again. A call
- * that shares a statement may be stored shortly after its 503, as a create may: the 503 says so.
+ * that shares a statement may be stored shortly after its 503, as a create may: the 503 tells its caller to look, or to repeat it with its key.
  */
 const STORED_WITHIN_MS = OPERATION_TIMEOUT_MS - 100;
 /** Statements that change rows take turns by this name, so that locked tables leave connections for creates in others. */

@@ -93,7 +93,7 @@ export function createUsageStore({
     async readPastOwners(apiKeyId: string) {
       return (await pool.query<PastOwner>(sql.readPastOwners, [apiKeyId])).rows;
     },
-    /** The calls by key and operation, of an owner's keys or of all. */
+    /** A row for each key and operation: of an owner's keys, or of all. */
     async readKeys({ from, to }: DayRange, owned?: Owned) {
       const { from: firstShown } = lastDays(Date.parse(to));
       const values = [from, to, owned?.ids, firstShown, owned?.owner];
@@ -114,7 +114,7 @@ export function createUsageStore({
           : pool.query<{ day: string }>(sql.findDaysOfKeys, [from, to, owned.ids]);
       return (await found).rows.map(({ day }) => day);
     },
-    /** The calls on one day by key and operation, of an owner's keys or of all. All days at once may not fit into memory. */
+    /** The same of one day. All days at once may not fit into memory. */
     async readKeysOnDay(day: string, owned?: Owned) {
       const values = [day, owned?.ids, owned?.owner];
       const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeysOnDay, values);

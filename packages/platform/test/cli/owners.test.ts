@@ -104,7 +104,7 @@ test('set-plan and revoke --owner --yes change all keys of the owner, and no oth
   for (const yes of [[], ['--yes']])
     expect(await keys('revoke', '--owner', 'leaving', ...yes)).toEqual({
       code: 3,
-      output: expect.stringMatching(/^The owner "leaving" has no key that is not revoked.*\n$/),
+      output: expect.stringMatching(/^All keys of the owner "leaving" are revoked, or it has none.*\n$/),
     });
 });
 
