@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
+import { deriveOperations } from '@animal-store/tools/operate';
 import { expect, test } from 'vitest';
 import { appRouter, definition, itemSchema, resources } from '#operations-under-test';
 import * as clientProtocol from '../../packages/client-core/src/protocol.js';
@@ -29,6 +30,7 @@ test('every document and manifest says what the code and package.json say', asyn
   const texts: Record<string, string> = {
     ...deriveDocs(document, definition, toPlanTable(definition)),
     ...deriveMetadata(),
+    ...deriveOperations(definition, { folder: 'docs', runbooks: 'docs/runbooks.md' }),
   };
   const outdated = [];
   for (const [path, text] of Object.entries(texts)) {
