@@ -33,7 +33,8 @@ interface Manifest {
 export function deriveOperations(definition: Definition, options: Options): Readonly<Record<string, string>> {
   const paths = readdirSync(TEMPLATES, { recursive: true, encoding: 'utf8', withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => relative(TEMPLATES, join(parentPath, name)));
+    .map(({ parentPath, name }) => relative(TEMPLATES, join(parentPath, name)))
+    .sort();
   const templates = Object.fromEntries(
     paths.map((path) => [path, readFileSync(join(TEMPLATES, path), 'utf8')]),
   );

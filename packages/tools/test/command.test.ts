@@ -76,6 +76,16 @@ test('a draft and the checks run in any folder of a store, and exit with 1 only 
   ]);
 });
 
+test('what a store is run with goes to the folder that is named from where the command is called', async () => {
+  const folder = await createProject();
+  expect(run(join(folder, 'prisma'), ['operate', '../ops'])).toEqual([
+    0,
+    expect.stringMatching(/^wrote compose\.yaml$[\s\S]*^wrote ops\/deploy\/harbour@\.service$/m),
+  ]);
+  expect(run(folder, ['operate', 'ops'])).toEqual([0, 'All files are as the store says.\n']);
+  expect(run(folder, ['operate'])).toEqual([0, expect.stringMatching(/^wrote docs\/deploy\/roles\.sql$/m)]);
+});
+
 test('a schema that Prisma refuses is one sentence that says where to look', async () => {
   const folder = await createProject();
   await write(folder, {
