@@ -90,7 +90,9 @@ function createRenaming({ root, identity, developmentPlan }: Definition, { folde
   return (text: string, path: string) =>
     text.replaceAll(NAMES, (match, alert?: string, document?: string) => {
       if (alert !== undefined) return linkTo(pascal.toLowerCase(), alert);
-      if (document !== undefined) return hasFile(match) ? match : `${PLATFORM}/${match}`;
+      // Whoever reads the dashboard has a browser, and a comment an editor.
+      if (document !== undefined)
+        return hasFile(match) ? match : `${path.endsWith('.json') ? findPage() : PLATFORM}/${match}`;
       return names[match] ?? quote(title, path);
     });
 }
@@ -103,9 +105,13 @@ function createRunbookLink(runbooks: string, manifest: Manifest | undefined) {
   const address = addressOf(manifest?.repository);
   const own = runbooks.startsWith('https://') ? runbooks : address && `${address}/blob/main/${runbooks}`;
   if (own) return (prefix: string, alert: string) => `${own}#${prefix}${alert}`;
+  return (_prefix: string, alert: string) => `${findPage()}/docs/runbooks.md#${alert}`;
+}
+
+/** The page of the platform, as of the version of these tools */
+function findPage(): string {
   const { version, repository } = readManifest(PACKAGE);
-  const platform = `${addressOf(repository)}/blob/v${version}/packages/platform/docs/runbooks.md`;
-  return (_prefix: string, alert: string) => `${platform}#${alert}`;
+  return `${addressOf(repository)}/blob/v${version}/packages/platform`;
 }
 
 /** The page of a repository; undefined if it is none that a browser opens */

@@ -77,6 +77,10 @@ test('comments name the documents that the store has, else those that it has ins
   expect(textOf('ops/deploy/kubernetes.yaml')).toContain(`ops/deploy/kubernetes.yaml, after`);
   expect(textOf('compose.yaml')).toContain('./ops/deploy/roles.sql:/roles.sql:ro');
   expect(textOf('compose.yaml')).toContain(` ${installed} says`);
+  // Grafana shows it to somebody with a browser.
+  expect(textOf('ops/monitoring/dashboard.json')).toMatch(
+    /dependencies\. https:\S+\/packages\/platform\/docs\/operations\.md explains/,
+  );
   await write(folder, { 'docs/deploy.md': '# Deploying' });
   expect(textOf('compose.yaml')).toContain('# docs/deploy.md says');
 });
