@@ -90,7 +90,7 @@ async function writeFiles(folder?: string): Promise<void> {
   const { writeOperations } = await import('./operate.js');
   const { definition, settings } = await loadStore(open());
   const lines = writeOperations(definition, {
-    folder: folder === undefined ? 'docs' : relative(process.cwd(), resolve(from, folder)),
+    folder: folder === undefined ? 'docs' : relative(process.cwd(), resolve(from, folder)) || '.',
     runbooks: settings.runbooks,
   });
   printLines(lines.length === 0 ? ['All files are as the store says.'] : lines);
