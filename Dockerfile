@@ -46,7 +46,7 @@ WORKDIR /app
 # The layer with the dependencies comes first: a release that changes none of them does not transfer it again.
 COPY --from=dependencies /app/node_modules node_modules
 COPY package.json LICENSE tracing.mjs ./
-COPY scripts/healthcheck.js scripts/node-version.js scripts/
+COPY scripts/node-version.js scripts/
 COPY prisma prisma
 COPY --from=build /app/dist dist
 # Half of the container's memory for the heap, per process; the rest is for buffers, code and connections.
@@ -58,6 +58,6 @@ ENV NODE_ENV=production \
 USER 1000:1000
 EXPOSE 3000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["node", "scripts/healthcheck.js"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["node", "dist/node_modules/@animal-store/platform/dist/process/healthcheck.js"]
 ENTRYPOINT ["node"]
 CMD ["dist/main.js"]

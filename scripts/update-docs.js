@@ -5,7 +5,7 @@ import { run, runCheckingTool } from './run-tool.js';
 
 /*
  * Updates everything in the repository that is derived. From the code: the OpenAPI document, and the tables of
- * plans, scopes and operations. From package.json: the version and the repository's
+ * plans, scopes and operations, and what operators run it with. From package.json: the version and the repository's
  * address. So a change of the contract shows in the diff of a pull request.
  */
 const DOCUMENT = 'docs/openapi.json';
@@ -30,3 +30,4 @@ const texts = {
   ...deriveMetadata(),
 };
 for (const [path, text] of Object.entries(texts)) writeFileSync(path, text);
+run(process.execPath, ['packages/tools/dist/command.js', 'operate']);

@@ -4,11 +4,16 @@ import { join, resolve } from 'node:path';
 import {
   createCaller,
   createTemporaryFolder,
+  execute,
+  freePort,
   type Program,
   post,
   runCommand,
+  untilListening,
 } from '@animal-store/platform/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createRoles, hasPsql } from '../packages/platform/test/support/roles.js';
+import { hasPostgresTools, SystemPostgres } from '../packages/platform/test/support/system-postgres.js';
 
 // The tools as a store has them: installed from files, outside of the checkout, on the embedded PostgreSQL.
 
@@ -26,17 +31,19 @@ let folder: string;
 let store: string;
 const programs: Program[] = [];
 
-/** Without the settings and the mode that this run of tests hands on */
-function npm(cwd: string, ...args: string[]): string {
+/** The environment without the settings and the mode that this run of tests hands on */
+function withoutSettings(): Record<string, string | undefined> {
   const { NODE_ENV: _mode, ...env } = process.env;
-  const inherited = Object.entries(env).filter(([name]) => !/^npm_|DATABASE_URL/i.test(name));
-  return execFileSync('npm', args, {
-    cwd,
-    env: Object.fromEntries(inherited),
-    encoding: 'utf8',
-    stdio: 'pipe',
-  });
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^npm_|DATABASE_URL/i.test(name)));
 }
+
+function npm(cwd: string, ...args: string[]): string {
+  return execFileSync('npm', args, { cwd, env: withoutSettings(), encoding: 'utf8', stdio: 'pipe' });
+}
+
+/** What somebody copies of a store, and not what is made of it */
+const isOurs = (root: string) => (path: string) =>
+  !/(?:\/|^)(?:node_modules|dist|generated|\.data)(?:\/|$)/.test(path.slice(root.length));
 
 /** A script of the store, in a process group of its own. */
 function start(...script: string[]): Program {
@@ -129,10 +136,11 @@ beforeAll(async () => {
   const tarballs = PACKAGES.map((name) =>
     join(folder, npm(resolve('.'), ...packing, resolve('packages', name)).trim()),
   );
-  const isOurs = (path: string) =>
-    !/(?:\/|^)(?:node_modules|dist|generated|\.data)(?:\/|$)/.test(path.slice(EXAMPLE.length));
-  await cp(EXAMPLE, store, { recursive: true, filter: isOurs });
-  npm(store, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', ...tarballs);
+  await cp(EXAMPLE, store, { recursive: true, filter: isOurs(EXAMPLE) });
+  // `npm ci` refuses a lock file without what a package lists as optional and the registry lacks, as that of a newest Vite may.
+  const { vite } = JSON.parse(await readFile('package.json', 'utf8')).devDependencies;
+  const options = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
+  npm(store, 'install', ...options, ...tarballs, `vite@${vite}`);
 }, TIMEOUT_MS);
 afterAll(async () => {
   for (const { child, ended } of programs) {
@@ -216,3 +224,65 @@ test('dev restarts the service at a change, keeps it through a build that fails,
   await dev.ended;
   await expect.poll(() => isGroupRunning(dev)).toBe(false);
 });
+
+/** What a Dockerfile runs to build an image, what it takes of that, and what a container runs. */
+function parseDockerfile(text: string) {
+  const lines = text.replaceAll('\\\n', ' ').split('\n');
+  const list = (pattern: RegExp) => lines.flatMap((line) => pattern.exec(line)?.slice(1) ?? []);
+  const [environment = ''] = list(/^ENV (.+)$/);
+  const [healthcheck = ''] = list(/^HEALTHCHECK .*CMD (\[.+\])$/);
+  return {
+    runs: list(/^RUN (?:--\S+ )*(.+)$/),
+    copied: list(/^COPY --from=build \/app\/(\S+) /),
+    environment: Object.fromEntries(environment.split(/ +/).map((variable) => variable.split(/=(.*)/, 2))),
+    healthcheck: JSON.parse(healthcheck) as string[],
+  };
+}
+
+/** Does in folders what the Dockerfile of the store says. Resolves with that of the image. */
+async function buildImage({ runs, copied }: ReturnType<typeof parseDockerfile>): Promise<string> {
+  const [build, image] = [join(folder, 'build'), join(folder, 'image')];
+  await cp(store, build, { recursive: true, filter: isOurs(store) });
+  for (const command of runs)
+    execFileSync('sh', ['-c', command], { cwd: build, env: withoutSettings(), stdio: 'pipe' });
+  for (const path of copied) await cp(join(build, path), join(image, path), { recursive: true });
+  return image;
+}
+
+test.skipIf(!hasPostgresTools() || !hasPsql())(
+  'with what operate writes, a store has its roles, and an image of its own serves as the one without rights',
+  { timeout: TIMEOUT_MS },
+  async () => {
+    expect(await run('operate')).toEqual([0, expect.stringContaining('wrote Dockerfile\n')]);
+    const read = (path: string) => readFile(join(store, path), 'utf8');
+    const server = await SystemPostgres.startEmpty();
+    onTestFinished(() => server.close());
+    const { owner, service } = createRoles(server.urlOf(), 'boatyard', await read('docs/deploy/roles.sql'));
+    const dockerfile = parseDockerfile(await read('Dockerfile'));
+    const image = await buildImage(dockerfile);
+    const { NODE_OPTIONS: _of24, ...environment } = dockerfile.environment;
+    const start = (args: readonly string[], own: Record<string, string> = {}) => {
+      const variables = { ...environment, HOST: '127.0.0.1', PORT, DATABASE_URL: service, ...own };
+      const program = runCommand(process.execPath, args, variables, { cwd: image });
+      programs.push(program);
+      return program;
+    };
+    const PORT = String(await freePort());
+    const command = async (...args: string[]) => {
+      const program = start(['dist/cli.js', ...args], args[0] === 'migrate' ? { DATABASE_URL: owner } : {});
+      expect(await program.ended, program.output()).toBe(0);
+      return program.output();
+    };
+    await command('migrate', '--grant-to', 'boatyard');
+    const key = (await command('keys', 'create', '--name', 'x', '--plan', 'trial', '-q')).trim();
+    const main = start(['dist/main.js']);
+    const call = createCaller({ url: await untilListening(main), key });
+    expect((await call('/v1/boats', post({ name: 'Grebe', metres: 8 }))).status).toBe(201);
+    await expect(execute(service, 'CREATE TABLE own ()')).rejects.toThrow(/permission denied/);
+    const healthy = start(dockerfile.healthcheck.slice(1));
+    expect([await healthy.ended, healthy.output()]).toEqual([0, expect.stringContaining('"status":"ok"')]);
+    main.child.kill('SIGTERM');
+    expect(await main.ended).toBe(0);
+    expect(await start(dockerfile.healthcheck.slice(1)).ended).toBe(1);
+  },
+);

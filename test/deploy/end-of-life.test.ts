@@ -16,7 +16,8 @@ test('a version of Node.js that gets no security fixes any more is named, with t
 test('the version to use is that of .nvmrc, of the image and of the checks of record', () => {
   const [, version] = /use (\d+)$/.exec(describeEndOfLife('20.20.2', AFTER_20) ?? '') ?? [];
   expect(readFileSync('.nvmrc', 'utf8')).toBe(`${version}\n`);
-  expect(readFileSync('Dockerfile', 'utf8')).toContain(`NODE_IMAGE=node:${version}-`);
+  for (const path of ['Dockerfile', 'packages/tools/operate/Dockerfile'])
+    expect(readFileSync(path, 'utf8'), path).toContain(`NODE_IMAGE=node:${version}-`);
   expect(readFileSync('.ci/run', 'utf8')).toContain(`.ci/with-node ${version} npm run verify`);
   expect(readFileSync('.github/workflows/ci.yml', 'utf8')).toContain(`image: node:${version}-`);
 });

@@ -12,6 +12,7 @@ import { errorTable } from '../../packages/platform/test/support/error-table.js'
 import { createChecker, SERVERS } from '../../packages/platform/test/support/openapi-checker.js';
 import { SCOPES } from '../../src/definition/scopes.js';
 import { ownKey } from '../../src/store.js';
+import { filesOf } from '../support/operators-files.js';
 import { PUBLIC_URL, STAGING_URL, startService } from '../support/service.js';
 
 const { document, operations, findProblems, findResponse } = createChecker(resources);
@@ -29,6 +30,7 @@ test('every document and manifest says what the code and package.json say', asyn
   const texts: Record<string, string> = {
     ...deriveDocs(document, definition, toPlanTable(definition)),
     ...deriveMetadata(),
+    ...filesOf(definition),
   };
   const outdated = [];
   for (const [path, text] of Object.entries(texts)) {

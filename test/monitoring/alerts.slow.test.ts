@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createTemporaryFolder } from '@animal-store/platform/testing';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { hasPromtool } from '../../packages/platform/test/support/prometheus.js';
+import { filesOf, STORES } from '../support/operators-files.js';
 
 const FOLDER = 'docs/monitoring';
 const TIMEOUT_MS = 120_000;
@@ -15,14 +16,19 @@ const testWithPromtool = test.skipIf(!hasPromtool());
 const promtool = (cwd: string, ...args: string[]) =>
   execFileSync('promtool', args, { cwd, encoding: 'utf8' });
 
-testWithPromtool(
-  'promtool accepts the alert rules, and they fire when their tests expect it',
+testWithPromtool.for(STORES)(
+  'promtool accepts the alert rules of $identity.name, and they fire when their tests expect it',
   { timeout: TIMEOUT_MS },
-  () => {
-    expect(promtool(FOLDER, 'check', 'rules', '--lint-fatal', 'alerts.yaml')).toContain(
+  async (store) => {
+    const folder = await createTemporaryFolder();
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const files = filesOf(store);
+    for (const name of ['alerts.yaml', 'alerts.test.yaml'])
+      writeFileSync(`${folder}/${name}`, files[`${FOLDER}/${name}`] ?? '');
+    expect(promtool(folder, 'check', 'rules', '--lint-fatal', 'alerts.yaml')).toContain(
       `SUCCESS: ${allRules.length} rules`,
     );
-    expect(promtool(FOLDER, 'test', 'rules', 'alerts.test.yaml')).toContain('SUCCESS');
+    expect(promtool(folder, 'test', 'rules', 'alerts.test.yaml')).toContain('SUCCESS');
   },
 );
 

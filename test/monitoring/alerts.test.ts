@@ -20,10 +20,6 @@ const allRules = groups.flatMap(({ rules }) => rules);
 const rules = allRules.filter((rule) => 'alert' in rule);
 const ruleTests: RuleTest[] = read('alerts.test.yaml').tests;
 
-test('the PrometheusRule has the rules of alerts.yaml', () => {
-  expect(read('prometheus-rule.yaml').spec).toEqual(read('alerts.yaml'));
-});
-
 const readAll = (path: string) =>
   parseAllDocuments(readFileSync(path, 'utf8')).map((document) => document.toJS());
 

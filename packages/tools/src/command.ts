@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import {
   exitWithCommandError,
@@ -55,6 +56,12 @@ function createProgram(): Command {
       const { develop } = await import('./dev.js');
       process.exitCode = await develop(open());
     });
+  program
+    .command('operate [folder]')
+    .description(
+      'write alerts, dashboard, roles, systemd units, Kubernetes manifests and a Dockerfile of the store',
+    )
+    .action(writeFiles);
   addClientCommand(program, () => loadStore(open()));
   return program;
 }
@@ -75,6 +82,18 @@ async function checkStore(): Promise<void> {
     printLines(lines);
     if (!isGreen) process.exitCode = 1;
   });
+}
+
+/** @param folder from where the command is called; by default docs/ of the store */
+async function writeFiles(folder?: string): Promise<void> {
+  const from = process.cwd();
+  const { writeOperations } = await import('./operate.js');
+  const { definition, settings } = await loadStore(open());
+  const lines = writeOperations(definition, {
+    folder: folder === undefined ? 'docs' : relative(process.cwd(), resolve(from, folder)) || '.',
+    runbooks: settings.runbooks,
+  });
+  printLines(lines.length === 0 ? ['All files are as the store says.'] : lines);
 }
 
 /** Changes nothing, and needs no right to create a database. */

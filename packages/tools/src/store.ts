@@ -17,6 +17,8 @@ interface Settings {
   readonly document: string;
   /** The folder of the documents of releases, by their versions */
   readonly releases: string;
+  /** What alerts link to: the file of the store's own runbooks, or the address of their page */
+  readonly runbooks: string;
 }
 
 const DEFAULTS: Settings = {
@@ -25,6 +27,7 @@ const DEFAULTS: Settings = {
   main: './dist/main.js',
   document: 'docs/openapi.json',
   releases: 'docs/releases',
+  runbooks: 'docs/runbooks.md',
 };
 
 /** The folder of a store, and what its package.json says. */

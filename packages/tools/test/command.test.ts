@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -74,6 +74,18 @@ test('a draft and the checks run in any folder of a store, and exit with 1 only 
     1,
     expect.stringMatching(/^The schema "public" .* migrate/),
   ]);
+});
+
+test('what a store is run with goes to the folder that is named from where the command is called', async () => {
+  const folder = await createProject();
+  expect(run(join(folder, 'prisma'), ['operate', '../ops'])).toEqual([
+    0,
+    expect.stringMatching(/^wrote compose\.yaml$[\s\S]*^wrote ops\/deploy\/harbour@\.service$/m),
+  ]);
+  expect(run(folder, ['operate', 'ops'])).toEqual([0, 'All files are as the store says.\n']);
+  expect(run(folder, ['operate'])).toEqual([0, expect.stringMatching(/^wrote docs\/deploy\/roles\.sql$/m)]);
+  expect(run(folder, ['operate', '.'])).toEqual([0, expect.stringMatching(/^wrote deploy\/roles\.sql$/m)]);
+  expect(await readFile(join(folder, 'deploy/roles.sql'), 'utf8')).toContain(' ./deploy/roles.sql ');
 });
 
 test('a schema that Prisma refuses is one sentence that says where to look', async () => {

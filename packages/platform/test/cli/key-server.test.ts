@@ -80,7 +80,7 @@ test.each([
   ['create', { ...pro, perDay: 5 }, 400, /^plan enterprise needs perMinute and perDay/],
   ['create', { ...pro, once: true }, 400, /^once needs owner/],
   ['show', {}, 400, /^id: is required/],
-  ['revoke', { owner: 'nobody', yes: true }, 404, /has no key/],
+  ['revoke', { owner: 'nobody', yes: true }, 404, /or it has none/],
   ['revoke', { id: '0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111' }, 404, /There is no key with the id/],
 ] as const)('%s %j is a %i whose message names members', async (command, members, status, message) => {
   const { body } = await keys(command, members);

@@ -14,11 +14,16 @@ export const readRoles = (name: string) => readFileSync(FILE, 'utf8').replaceAll
  * Runs roles.sql with psql, as a superuser. Returns the URLs of the owner and of the service's role, both in the new database.
  *
  * @param name of the database and of the service's role
+ * @param script that of the store which has the name
  */
-export function createRoles(superuserUrl: string, name: string): { owner: string; service: string } {
+export function createRoles(
+  superuserUrl: string,
+  name: string,
+  script = readRoles(name),
+): { owner: string; service: string } {
   const password = 'secret';
   execFileSync('psql', ['--no-psqlrc', '--quiet', '--file', '-', superuserUrl], {
-    input: readRoles(name),
+    input: script,
     env: { ...process.env, OWNER_PASSWORD: password, SERVICE_PASSWORD: password },
     stdio: ['pipe', 'ignore', 'inherit'],
   });

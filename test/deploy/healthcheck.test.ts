@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { type Environment, runNode } from '@animal-store/platform/testing';
@@ -22,8 +23,11 @@ function startService(status: number): Promise<string> {
   return listen(createServer((_, response) => response.writeHead(status).end(`{"status":${status}}`)));
 }
 
+const [, script = ''] =
+  /^HEALTHCHECK .*CMD \["node", "(.+)"\]$/m.exec(readFileSync('Dockerfile', 'utf8')) ?? [];
+
 async function check(environment: Environment) {
-  const program = runNode(['scripts/healthcheck.js'], environment);
+  const program = runNode([script], environment);
   return [await program.ended, program.output()];
 }
 

@@ -14,10 +14,10 @@ try {
   const { status, text } = await ask();
   end(status === 200 ? 0 : 1, process.stdout, text);
 } catch (error) {
-  end(1, process.stderr, `${url}: ${error.message}`);
+  end(1, process.stderr, `${url}: ${(error as Error).message}`);
 }
 
-function ask() {
+function ask(): Promise<{ status: number | undefined; text: string }> {
   return new Promise((resolve, reject) => {
     const options = { agent: new Agent(), signal: AbortSignal.timeout(TIMEOUT_MS) };
     const request = get(url, options, async (response) => {
@@ -33,6 +33,6 @@ function ask() {
 }
 
 /** Exits even if something is still open. */
-function end(code, stream, text) {
+function end(code: number, stream: NodeJS.WriteStream, text: string): void {
   stream.write(`${text}\n`, () => process.exit(code));
 }
