@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import {
   exitWithCommandError,
@@ -55,6 +54,11 @@ function createProgram(): Command {
       const { develop } = await import('./dev.js');
       process.exitCode = await develop(open());
     });
+  program
+    .command('packages')
+    .description(
+      'check that a store and its platform share one copy of what both need, as all commands do first',
+    );
   addClientCommand(program, () => loadStore(open()));
   return program;
 }
