@@ -11,7 +11,8 @@ import {
   toolCall,
   untilListening,
 } from '@animal-store/platform/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { startCollector } from '../packages/platform/test/support/otlp-collector.js';
 import { EXAMPLE, install, installExample, npm, pack, packPlatform } from './support/packed-store.js';
 import { createTestDatabase } from './support/service.js';
 
@@ -140,6 +141,30 @@ test('it starts, serves three protocols to a key that its command makes, and ref
   const catalogue = await (await fetch(`${url}/.well-known/api-catalog`)).text();
   expect(catalogue).not.toContain('llms.txt');
   await stop(service);
+});
+
+test('node --import @animal-store/platform/tracing sends its spans, under the name in its package.json', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const recipe = /^npm install --no-save .*$/m.exec(await readFile('docs/operations.md', 'utf8'))?.[0] ?? '';
+  const collector = await startCollector();
+  onTestFinished(() => void collector.close());
+  npm(store, 'run', '--silent', 'build');
+  install(store, ...recipe.split(' ').filter((word) => word.includes('@')), '--no-save');
+  const environment = {
+    ...{ PORT: '0', DATA_DIR: join(folder, 'data') },
+    ...{ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' },
+  };
+  const args = ['--import', '@animal-store/platform/tracing', 'dist/main.js'];
+  const service = runCommand(process.execPath, args, environment, { cwd: store });
+  programs.push(service);
+  const url = await untilListening(service);
+  expect((await fetch(`${url}/v1/boats`)).status).toBe(401);
+  const [span] = await vi.waitUntil(() => collector.spans.length > 0 && collector.spans, { timeout: 20_000 });
+  expect(span).toMatchObject({ name: 'listBoats', service: 'boatyard', version: '1.0.0' });
+  expect(span?.attributes).toMatchObject({ 'http.route': '/v1/boats', 'animal_store.protocol': 'rest' });
+  await stop(service);
+  install(store);
 });
 
 /** A program of a front-end, whose comments say what must not compile. */
