@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { deriveDocs } from './derived-docs.js';
 import { deriveMetadata } from './derived-metadata.js';
+import { deriveOperatorsDocs } from './operators-docs.js';
 import { run, runCheckingTool } from './run-tool.js';
 
 /*
@@ -30,3 +31,5 @@ const texts = {
   ...deriveMetadata(),
 };
 for (const [path, text] of Object.entries(texts)) writeFileSync(path, text);
+// They repeat what has just been written.
+for (const [path, text] of Object.entries(deriveOperatorsDocs())) writeFileSync(path, text);
