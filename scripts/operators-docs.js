@@ -27,7 +27,7 @@ const RULES = [
   [/npm run migrate:check {2}(#.*); in a checkout/g, 'npx store-tools check --database  $1'],
   [/ For a build from before 1\.0\.0 see \[[\s\S]*?\)\./g, ''],
   // Names. Those of the packages, and of attributes, are the same for any store.
-  [/(?<=--plan )(?:free\|[\w|]+|pro|business)/g, 'my-plan'],
+  [/(?<=--plan )[a-z][\w|]*/g, 'my-plan'],
   [/(?<!@)animal-store/g, 'my-store'],
   [/animal_store(?!\.(?:protocol|plan|error_code))/g, 'my_store'],
   [/AnimalStore(?=[A-Z])|(?<=#)animalstore(?=[a-z])/g, ''],
