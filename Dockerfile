@@ -45,7 +45,7 @@ LABEL org.opencontainers.image.title="Animal Store Service" \
 WORKDIR /app
 # The layer with the dependencies comes first: a release that changes none of them does not transfer it again.
 COPY --from=dependencies /app/node_modules node_modules
-COPY package.json LICENSE tracing.mjs ./
+COPY package.json LICENSE ./
 COPY scripts/node-version.js scripts/
 COPY prisma prisma
 COPY --from=build /app/dist dist

@@ -32,7 +32,7 @@ const OPTIONS = {
   compare: { type: 'string' },
   /** Limits in memory instead of Redis */
   embedded: { type: 'boolean', default: false },
-  /** A module that this service loads before its own, such as tracing.mjs */
+  /** A module that this service loads before its own, such as packages/platform/tracing.mjs */
   import: { type: 'string' },
   /** Leaves a .cpuprofile of the service in the working directory, one per round */
   profile: { type: 'boolean', default: false },

@@ -92,9 +92,10 @@ function copyLibrary(folder) {
     recursive: true,
     filter: (path) => !path.endsWith('.d.ts'),
   });
-  cpSync(manifest, join(target, 'package.json'));
-  const prisma = join(folder, 'prisma');
-  if (existsSync(prisma)) cpSync(prisma, join(target, 'prisma'), { recursive: true });
+  for (const name of ['package.json', 'prisma', 'tracing.mjs']) {
+    const path = join(folder, name);
+    if (existsSync(path)) cpSync(path, join(target, name), { recursive: true });
+  }
 }
 
 function isCompiled(project) {
@@ -103,7 +104,8 @@ function isCompiled(project) {
   const names = ['.', ...readdirSync(source, { recursive: true })];
   return isUpToDate(join(project, COMPILED), [
     ...names.map((name) => join(source, name)),
-    ...[join(project, 'tsconfig.json'), 'tsconfig.base.json', INSTALLED],
+    ...['tsconfig.json', 'tracing.mjs'].map((name) => join(project, name)),
+    ...['tsconfig.base.json', INSTALLED],
   ]);
 }
 

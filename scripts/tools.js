@@ -4,4 +4,4 @@
  */
 import './build.js';
 
-await import('../packages/tools/dist/command.js');
+await import('../packages/tools/dist/store-tools.js');

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { deriveDocs } from './derived-docs.js';
 import { deriveMetadata } from './derived-metadata.js';
+import { deriveOperatorsDocs } from './operators-docs.js';
 import { run, runCheckingTool } from './run-tool.js';
 
 /*
@@ -30,4 +31,6 @@ const texts = {
   ...deriveMetadata(),
 };
 for (const [path, text] of Object.entries(texts)) writeFileSync(path, text);
-run(process.execPath, ['packages/tools/dist/command.js', 'operate']);
+run(process.execPath, ['packages/tools/dist/store-tools.js', 'operate']);
+// They repeat what has just been written.
+for (const [path, text] of Object.entries(deriveOperatorsDocs())) writeFileSync(path, text);

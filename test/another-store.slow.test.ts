@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import {
   createCaller,
   createTemporaryFolder,
@@ -12,17 +11,13 @@ import {
   toolCall,
   untilListening,
 } from '@animal-store/platform/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { startCollector } from '../packages/platform/test/support/otlp-collector.js';
+import { EXAMPLE, install, installExample, npm, pack, packPlatform } from './support/packed-store.js';
 import { createTestDatabase } from './support/service.js';
 
 // The example store as somebody copies it: outside of the checkout, with the platform as a package that npm installs.
 
-const EXAMPLE = 'examples/another-store';
-/** In the order in which they need each other */
-const PACKAGES = [
-  ...['batch-loader', 'http-server', 'limits', 'embedded-postgres'],
-  ...['platform', 'compatibility', 'client-core', 'tools'],
-];
 const TIMEOUT_MS = 300_000;
 const LATER = '1.1.0';
 const LATER_MIGRATION = '20990101000000_key_notes';
@@ -33,36 +28,6 @@ let folder: string;
 let store: string;
 let tarballs: string[];
 const programs: Program[] = [];
-
-/** A newcomer's npm, without the settings and the mode that this run of tests hands on. */
-function npm(cwd: string, ...args: string[]): string {
-  const { NODE_ENV: _mode, ...env } = process.env;
-  const inherited = Object.entries(env).filter(([name]) => !/^npm_/i.test(name));
-  return execFileSync('npm', args, {
-    cwd,
-    env: Object.fromEntries(inherited),
-    encoding: 'utf8',
-    stdio: 'pipe',
-  });
-}
-
-const install = (cwd: string, ...packages: string[]) =>
-  npm(cwd, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', ...packages);
-
-/** Packs what a build has compiled. Resolves with the path of the file. */
-const pack = (path: string) =>
-  join(
-    folder,
-    npm(
-      resolve('.'),
-      'pack',
-      '--silent',
-      '--ignore-scripts',
-      '--pack-destination',
-      folder,
-      resolve(path),
-    ).trim(),
-  );
 
 /** A script of the store, as its README names them */
 function start(cwd: string, environment: Environment, script = ['start']): Program {
@@ -79,12 +44,8 @@ async function stop({ child, ended }: Program): Promise<void> {
 beforeAll(async () => {
   folder = await createTemporaryFolder();
   store = join(folder, 'boatyard');
-  npm(resolve('packages/tools'), 'run', '--silent', 'build');
-  tarballs = PACKAGES.map((name) => pack(join('packages', name)));
-  const isOurs = (path: string) =>
-    !/(?:\/|^)(?:node_modules|dist|generated)(?:\/|$)/.test(path.slice(EXAMPLE.length));
-  await cp(EXAMPLE, store, { recursive: true, filter: isOurs });
-  install(store, ...tarballs);
+  tarballs = packPlatform(folder);
+  await installExample(store, tarballs);
 }, TIMEOUT_MS);
 afterAll(async () => {
   await Promise.all(programs.map(stop));
@@ -98,6 +59,51 @@ test('a copy of the example passes its own tests, and has all that the platform 
   expect(npm(store, 'run', '--silent', 'platform')).toContain(
     'prisma/ has all that the installed platform brings.\n',
   );
+});
+
+/** The versions of what a store shares with the platform, and what is tied to it: the oldest that fits, and one that does not */
+const SHARED = [
+  { names: ['zod'], oldest: '4.4.0', other: '4.3.6' },
+  { names: ['@trpc/server', '@trpc/client'], oldest: '11.25.2', other: '11.22.1' },
+];
+
+test('it works with the oldest zod and tRPC that fit; others, and a second copy, end its build in a sentence that mends it', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const before = await readFile(join(store, 'package.json'), 'utf8');
+  const build = async () => {
+    const program = start(store, {}, ['build']);
+    return [await program.ended, program.output()];
+  };
+  const platform = JSON.parse(await readFile('packages/platform/package.json', 'utf8'));
+  for (const { names, oldest, other } of SHARED) {
+    const [name = ''] = names;
+    const range = platform.peerDependencies[name];
+    const inVersion = (version: string) => names.map((each) => `${each}@${version}`);
+    expect(range).toMatch(`>=${oldest} `);
+    // npm itself refuses a tRPC that does not fit, and other package managers warn at most.
+    install(store, '--legacy-peer-deps', ...inVersion(other));
+    const mend = inVersion(range);
+    const quoted = mend.map((each) => `"${each}"`).join(' ');
+    expect(await build()).toEqual([
+      1,
+      `${name} ${other} is installed, and @animal-store/platform ${platform.version} works with ${range}: npm install ${quoted}\n`,
+    ]);
+    install(store, ...mend);
+    expect((await build())[0]).toBe(0);
+    install(store, ...inVersion(oldest));
+  }
+  expect(npm(store, 'test')).toMatch(/Tests .*\d+ passed/);
+  const copy = 'node_modules/@animal-store/platform/node_modules/zod';
+  await cp(join(store, 'node_modules/zod'), join(store, copy), { recursive: true });
+  expect(await build()).toEqual([
+    1,
+    expect.stringMatching(`^zod 4\\.4\\.0 is installed, .*${copy}: leave one with: npm dedupe\n$`),
+  ]);
+  npm(store, 'dedupe', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error');
+  await writeFile(join(store, 'package.json'), before);
+  install(store);
+  expect((await build())[0]).toBe(0);
 });
 
 test('it starts, serves three protocols to a key that its command makes, and refuses the key at its limit', {
@@ -137,6 +143,30 @@ test('it starts, serves three protocols to a key that its command makes, and ref
   await stop(service);
 });
 
+test('node --import @animal-store/platform/tracing sends its spans, under the name in its package.json', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const recipe = /^npm install --no-save .*$/m.exec(await readFile('docs/operations.md', 'utf8'))?.[0] ?? '';
+  const collector = await startCollector();
+  onTestFinished(() => void collector.close());
+  npm(store, 'run', '--silent', 'build');
+  install(store, ...recipe.split(' ').filter((word) => word.includes('@')), '--no-save');
+  const environment = {
+    ...{ PORT: '0', DATA_DIR: join(folder, 'data') },
+    ...{ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' },
+  };
+  const args = ['--import', '@animal-store/platform/tracing', 'dist/main.js'];
+  const service = runCommand(process.execPath, args, environment, { cwd: store });
+  programs.push(service);
+  const url = await untilListening(service);
+  expect((await fetch(`${url}/v1/boats`)).status).toBe(401);
+  const [span] = await vi.waitUntil(() => collector.spans.length > 0 && collector.spans, { timeout: 20_000 });
+  expect(span).toMatchObject({ name: 'listBoats', service: 'boatyard', version: '1.0.0' });
+  expect(span?.attributes).toMatchObject({ 'http.route': '/v1/boats', 'animal_store.protocol': 'rest' });
+  await stop(service);
+  install(store);
+});
+
 /** A program of a front-end, whose comments say what must not compile. */
 const FRONT_END = `
   import { createTRPCClient, httpLink, TRPCClientError } from '@trpc/client';
@@ -166,7 +196,7 @@ test('its declarations are packed, and give a front-end in another repository th
   await cp(join(store, 'dist'), join(packed, 'dist'), { recursive: true });
   // As in a store whose packages come from a registry
   await cp(join(EXAMPLE, 'package.json'), join(packed, 'package.json'));
-  const declarations = pack(packed);
+  const declarations = pack(folder, packed);
   const front = join(folder, 'front');
   await mkdir(front);
   await writeFile(join(front, 'package.json'), '{ "private": true, "type": "module" }');
@@ -175,7 +205,7 @@ test('its declarations are packed, and give a front-end in another repository th
   const tools = ['typescript', '@trpc/client', '@types/node'].map(
     (name) => `${name}@${devDependencies[name]}`,
   );
-  install(front, ...tarballs, declarations, ...tools);
+  install(front, ...tarballs, ...declarations, ...tools);
   const options = [
     '--noEmit',
     '--strict',
@@ -191,7 +221,7 @@ test('its declarations are packed, and give a front-end in another repository th
 });
 
 /** Packs the platform as a later version of it with one migration more. */
-async function packLater(): Promise<string> {
+async function packLater(): Promise<string[]> {
   const later = join(folder, 'later');
   const filter = (path: string) => !/\/(?:src|test|node_modules)$/.test(path);
   await cp('packages/platform', later, { recursive: true, filter });
@@ -203,7 +233,7 @@ async function packLater(): Promise<string> {
   const models = join(later, 'prisma/platform.prisma');
   const text = await readFile(models, 'utf8');
   await writeFile(models, text.replace(/^ {2}owner .*$/m, '$&\n  note              String?'));
-  return pack(later);
+  return pack(folder, later);
 }
 
 test('the next version of the platform is an installation and a command: no merge, and the old process goes on', {
@@ -225,7 +255,7 @@ test('the next version of the platform is an installation and a command: no merg
 
   const next = join(folder, 'next');
   await cp(store, next, { recursive: true, verbatimSymlinks: true });
-  install(next, await packLater());
+  install(next, ...(await packLater()));
   expect(await run(next, 'start')).toEqual([
     1,
     expect.stringMatching(`lacks 1 .*${LATER_MIGRATION}.*npm run platform`),

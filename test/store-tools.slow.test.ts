@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import {
   createCaller,
   createTemporaryFolder,
@@ -14,15 +14,10 @@ import {
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createRoles, hasPsql } from '../packages/platform/test/support/roles.js';
 import { hasPostgresTools, SystemPostgres } from '../packages/platform/test/support/system-postgres.js';
+import { installExample, isSource, packPlatform, withoutSettings } from './support/packed-store.js';
 
 // The tools as a store has them: installed from files, outside of the checkout, on the embedded PostgreSQL.
 
-const EXAMPLE = 'examples/another-store';
-/** In the order in which they need each other */
-const PACKAGES = [
-  ...['batch-loader', 'http-server', 'limits', 'embedded-postgres'],
-  ...['platform', 'compatibility', 'client-core', 'tools'],
-];
 /** It compiles a dozen times, with a TypeScript that checks types. */
 const TIMEOUT_MS = 900_000;
 const BUILD_TIMEOUT_MS = 240_000;
@@ -30,20 +25,6 @@ const BUILD_TIMEOUT_MS = 240_000;
 let folder: string;
 let store: string;
 const programs: Program[] = [];
-
-/** The environment without the settings and the mode that this run of tests hands on */
-function withoutSettings(): Record<string, string | undefined> {
-  const { NODE_ENV: _mode, ...env } = process.env;
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^npm_|DATABASE_URL/i.test(name)));
-}
-
-function npm(cwd: string, ...args: string[]): string {
-  return execFileSync('npm', args, { cwd, env: withoutSettings(), encoding: 'utf8', stdio: 'pipe' });
-}
-
-/** What somebody copies of a store, and not what is made of it */
-const isOurs = (root: string) => (path: string) =>
-  !/(?:\/|^)(?:node_modules|dist|generated|\.data)(?:\/|$)/.test(path.slice(root.length));
 
 /** A script of the store, in a process group of its own. */
 function start(...script: string[]): Program {
@@ -131,16 +112,7 @@ async function addMoorings(): Promise<void> {
 beforeAll(async () => {
   folder = await createTemporaryFolder();
   store = join(folder, 'boatyard');
-  npm(resolve('packages/tools'), 'run', '--silent', 'build');
-  const packing = ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder];
-  const tarballs = PACKAGES.map((name) =>
-    join(folder, npm(resolve('.'), ...packing, resolve('packages', name)).trim()),
-  );
-  await cp(EXAMPLE, store, { recursive: true, filter: isOurs(EXAMPLE) });
-  // `npm ci` refuses a lock file without what a package lists as optional and the registry lacks, as that of a newest Vite may.
-  const { vite } = JSON.parse(await readFile('package.json', 'utf8')).devDependencies;
-  const options = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
-  npm(store, 'install', ...options, ...tarballs, `vite@${vite}`);
+  await installExample(store, packPlatform(folder));
 }, TIMEOUT_MS);
 afterAll(async () => {
   for (const { child, ended } of programs) {
@@ -242,7 +214,7 @@ function parseDockerfile(text: string) {
 /** Does in folders what the Dockerfile of the store says. Resolves with that of the image. */
 async function buildImage({ runs, copied }: ReturnType<typeof parseDockerfile>): Promise<string> {
   const [build, image] = [join(folder, 'build'), join(folder, 'image')];
-  await cp(store, build, { recursive: true, filter: isOurs(store) });
+  await cp(store, build, { recursive: true, filter: isSource(store) });
   for (const command of runs)
     execFileSync('sh', ['-c', command], { cwd: build, env: withoutSettings(), stdio: 'pipe' });
   for (const path of copied) await cp(join(build, path), join(image, path), { recursive: true });

@@ -188,7 +188,7 @@ test('nothing in the platform says what the store is called or serves', () => {
   const words = [...names, ...definition.scopes];
   for (const path of listSources(PLATFORM)) {
     // Comments may give examples, and the packages of this repository have the store's scope.
-    const code = readFileSync(path, 'utf8').replaceAll(/\/\*.*?\*\/|^\s*\/\/.*$|@[\w-]+\/[\w/-]+/gms, '');
+    const code = readFileSync(path, 'utf8').replaceAll(/\/\*.*?\*\/|^\s*\/\/[^\n]*|@[\w-]+\/[\w/-]+/gms, '');
     expect(
       words.filter((word) => code.includes(word)),
       path,

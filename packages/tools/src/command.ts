@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import {
@@ -62,6 +61,11 @@ function createProgram(): Command {
       'write alerts, dashboard, roles, systemd units, Kubernetes manifests and a Dockerfile of the store',
     )
     .action(writeFiles);
+  program
+    .command('packages')
+    .description(
+      'check that a store and its platform share one copy of what both need, as all commands do first',
+    );
   addClientCommand(program, () => loadStore(open()));
   return program;
 }

@@ -18,7 +18,7 @@ afterAll(() => server.close());
 /** The exit code, and everything that a command prints */
 function run(cwd: string, args: readonly string[], url = server.url) {
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: url };
-  const command = [join(FOLDER, 'dist/command.js'), ...args];
+  const command = [join(FOLDER, 'dist/store-tools.js'), ...args];
   const { status, stdout, stderr } = spawnSync(process.execPath, command, { cwd, env, encoding: 'utf8' });
   return [status, stdout + stderr];
 }

@@ -11,7 +11,7 @@ import { findStore, loadStore, type Store } from '../src/store.js';
 /** The folder of the packages that are installed */
 const INSTALLED = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), '..');
 
-async function createFolder(): Promise<string> {
+export async function createFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'store-tools-test-'));
   // Started as root, PostgreSQL runs as another account, which has to enter.
   await chmod(folder, 0o711);

@@ -151,7 +151,7 @@ const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [
     /permission denied/i,
     'let the owner of the tables grant the role of DATABASE_URL what it needs, with: npm run migrate -- --grant-to ROLE; ' +
-      'migrations, seed and Prisma Studio are for the owner (docs/database.md).',
+      'migrations, seed and Prisma Studio are for the owner (docs/database.md of @animal-store/platform).',
   ],
   [
     /no encryption/i,

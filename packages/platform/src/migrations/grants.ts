@@ -153,7 +153,7 @@ async function checkRowSecurity(
   const whom = role === undefined ? 'the role of DATABASE_URL' : `"${role}"`;
   throw new OperatorError(
     `Row level security hides all rows of ${hidden} from ${whom}. Switch it off (ALTER TABLE … DISABLE ROW LEVEL SECURITY), ` +
-      'or create a policy for the role (docs/database.md#row-level-security).',
+      'or create a policy for the role (docs/database.md#row-level-security of @animal-store/platform).',
   );
 }
 

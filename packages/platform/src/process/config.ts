@@ -203,7 +203,7 @@ function* findConflicts(
   if (/^(?:staging|production)$/.test(set.APP_ENV ?? '') && DATABASE_URL === undefined)
     yield `DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`;
   if (set.WORKERS !== undefined)
-    yield 'WORKERS is gone: run several processes instead, with REUSE_PORT or as replicas behind a proxy (docs/operations.md)';
+    yield 'WORKERS is gone: run several processes instead, with REUSE_PORT or as replicas behind a proxy (docs/operations.md of @animal-store/platform)';
   if (set.REUSE_PORT === 'true') {
     // 22.12 brought the option. The oldest supported version of 22 is 22.13, and 23, which lacked it at first, is refused.
     if (platform !== 'linux' || Number.parseInt(versions.node, 10) < 22)

@@ -92,7 +92,7 @@ function* describeParameters(parameters: URLSearchParams): Iterable<string> {
     if (allowed === undefined) yield describeUnknown(name);
     else if (names.indexOf(name) !== names.lastIndexOf(name)) yield `has the parameter ${name} twice`;
     else if (!allowed.test(parameters.get(name) ?? ''))
-      yield `has the parameter ${name} with a value that it cannot have (docs/configuration.md)`;
+      yield `has the parameter ${name} with a value that it cannot have (docs/configuration.md of @animal-store/platform)`;
   }
   if (Number(parameters.get(LIMIT_PARAMETER) ?? LEAST_CONNECTIONS) < LEAST_CONNECTIONS)
     yield `has a ${LIMIT_PARAMETER} below ${LEAST_CONNECTIONS}, which is the least that a process needs: raise it, or leave it out`;

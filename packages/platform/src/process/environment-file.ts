@@ -31,7 +31,10 @@ export function loadEnvironmentFile(file = ENVIRONMENT_FILE, environment = proce
   for (const [name, value] of Object.entries(values)) environment[name] ??= value;
   return Object.keys(values)
     .filter((name) => !VARIABLES.has(name))
-    .map((name) => `${name} in ${path} is not a variable of the service: .env.example has all of them.`);
+    .map(
+      (name) =>
+        `${name} in ${path} is not a variable of the service: docs/configuration.md of @animal-store/platform has all of them.`,
+    );
 }
 
 function readBytes(path: string): Buffer {

@@ -1,11 +1,11 @@
 /*
  * Sends spans of the service to an OpenTelemetry collector:
  *
- *   node --import /opt/animal-store-tracing/tracing.mjs dist/main.js
+ *   node --import @animal-store/platform/tracing dist/main.js
  *
- * docs/operations.md says how to install what it imports, which is no dependency of the service. It changes no module: it
- * subscribes to the diagnostics channels of the service, Fastify and ioredis, on which nothing is published without it.
- * Names and attributes are those of OpenTelemetry's semantic conventions, and `animal_store.*` where there is none.
+ * What it imports is no dependency of the service: the operator installs it. It changes no module: it subscribes to the
+ * diagnostics channels of the service, Fastify and ioredis, on which nothing is published without it. Names and attributes are
+ * those of OpenTelemetry's semantic conventions, and `animal_store.*`, for whatever store, where there is none.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { channel, tracingChannel } from 'node:diagnostics_channel';
