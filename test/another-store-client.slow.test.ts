@@ -8,7 +8,7 @@ import {
   untilListening,
 } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { install, installExample, npm, packPlatform } from './support/packed-store.js';
+import { createStore, install, npm } from './support/packed-store.js';
 
 // The example store outside of the checkout makes its client, which a front-end in a third folder installs, and nothing else.
 
@@ -53,7 +53,8 @@ let service: Program | undefined;
 beforeAll(async () => {
   folder = await createTemporaryFolder();
   [store, front] = [join(folder, 'boatyard'), join(folder, 'front')];
-  await installExample(store, packPlatform(folder));
+  await createStore(store);
+  install(store);
   npm(store, 'run', '--silent', 'build');
   await mkdir(front);
   await writeFile(join(front, 'package.json'), '{ "private": true, "type": "module" }');

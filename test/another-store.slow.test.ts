@@ -13,10 +13,10 @@ import {
 } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { startCollector } from '../packages/platform/test/support/otlp-collector.js';
-import { EXAMPLE, install, installExample, npm, pack, packPlatform } from './support/packed-store.js';
+import { createStore, EXAMPLE, install, listPackages, npm, pack } from './support/packed-store.js';
 import { createTestDatabase } from './support/service.js';
 
-// The example store as somebody copies it: outside of the checkout, with the platform as a package that npm installs.
+// The example store as somebody makes it: outside of the checkout, with the platform as a package that npm installs.
 
 const TIMEOUT_MS = 300_000;
 const LATER = '1.1.0';
@@ -26,7 +26,6 @@ const TRIAL_PER_MINUTE = 30;
 
 let folder: string;
 let store: string;
-let tarballs: string[];
 const programs: Program[] = [];
 
 /** A script of the store, as its README names them */
@@ -44,15 +43,15 @@ async function stop({ child, ended }: Program): Promise<void> {
 beforeAll(async () => {
   folder = await createTemporaryFolder();
   store = join(folder, 'boatyard');
-  tarballs = packPlatform(folder);
-  await installExample(store, tarballs);
+  await createStore(store);
+  install(store);
 }, TIMEOUT_MS);
 afterAll(async () => {
   await Promise.all(programs.map(stop));
   await rm(folder, { recursive: true, force: true });
 });
 
-test('a copy of the example passes its own tests, and has all that the platform brings', {
+test('a store that was just made passes its own tests, and has all that the platform brings', {
   timeout: TIMEOUT_MS,
 }, () => {
   expect(npm(store, 'test')).toMatch(/Tests .*\d+ passed/);
@@ -205,7 +204,7 @@ test('its declarations are packed, and give a front-end in another repository th
   const tools = ['typescript', '@trpc/client', '@types/node'].map(
     (name) => `${name}@${devDependencies[name]}`,
   );
-  install(front, ...tarballs, ...declarations, ...tools);
+  install(front, ...(await listPackages(store)), ...declarations, ...tools);
   const options = [
     '--noEmit',
     '--strict',

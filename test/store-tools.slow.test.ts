@@ -14,7 +14,7 @@ import {
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createRoles, hasPsql } from '../packages/platform/test/support/roles.js';
 import { hasPostgresTools, SystemPostgres } from '../packages/platform/test/support/system-postgres.js';
-import { installExample, isSource, packPlatform, withoutSettings } from './support/packed-store.js';
+import { createStore, install, isSource, withoutSettings } from './support/packed-store.js';
 
 // The tools as a store has them: installed from files, outside of the checkout, on the embedded PostgreSQL.
 
@@ -112,7 +112,8 @@ async function addMoorings(): Promise<void> {
 beforeAll(async () => {
   folder = await createTemporaryFolder();
   store = join(folder, 'boatyard');
-  await installExample(store, packPlatform(folder));
+  await createStore(store);
+  install(store);
 }, TIMEOUT_MS);
 afterAll(async () => {
   for (const { child, ended } of programs) {

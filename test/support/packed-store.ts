@@ -1,19 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { cp, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
-/*
- * The example store as somebody copies it: outside of the checkout, with the platform and the tools as packages that npm
- * installs.
- */
+/* A store as `npm run create` makes it: outside of the checkout, with the platform and the tools as packages in its folder. */
 
 /** The folder of the example */
 export const EXAMPLE = 'examples/another-store';
-/** What a store installs, in the order in which the packages need each other */
-const PACKAGES = [
-  ...['batch-loader', 'http-server', 'limits', 'embedded-postgres'],
-  ...['platform', 'compatibility', 'client-core', 'tools'],
-];
 
 /** The environment of a newcomer, without the settings, the databases and the mode that this run of tests hands on */
 export function withoutSettings(): Record<string, string | undefined> {
@@ -40,14 +32,29 @@ export function pack(into: string, ...folders: string[]): string[] {
   return names.split('\n').map((name) => join(into, name));
 }
 
-/** Packs all that a store installs. Returns the paths of the files. */
-export const packPlatform = (into: string): string[] =>
-  pack(into, ...PACKAGES.map((name) => `packages/${name}`));
+/** Makes a store of the example, and adds what the registry of this run of tests makes necessary. */
+export async function createStore(store: string, ...options: string[]): Promise<void> {
+  npm('.', 'run', '--silent', 'create', '--', store, ...options);
+  // A lock file is refused without what a package lists as optional and the registry lacks, as that of a newest Vite may.
+  const path = join(store, 'package.json');
+  const { vite } = (await readManifest('package.json')).devDependencies;
+  const manifest = await readManifest(path);
+  const resolutions = manifest.resolutions && { resolutions: { ...manifest.resolutions, vite } };
+  const devDependencies = { ...manifest.devDependencies, vite };
+  await writeFile(path, JSON.stringify({ ...manifest, devDependencies, ...resolutions }, undefined, 2));
+}
 
-/** Copies the example without what is built, and installs the packed packages there. */
-export async function installExample(store: string, tarballs: readonly string[]): Promise<void> {
-  await cp(EXAMPLE, store, { recursive: true, filter: isSource(EXAMPLE) });
-  // `npm ci` refuses a lock file without what a package lists as optional and the registry lacks, as that of a newest Vite may.
-  const { vite } = JSON.parse(await readFile('package.json', 'utf8')).devDependencies;
-  install(store, ...tarballs, `vite@${vite}`);
+/** The paths of the packages that a store has */
+export const listPackages = async (store: string): Promise<string[]> =>
+  (await readdir(join(store, 'packages'))).map((name) => join(store, 'packages', name));
+
+interface Manifest {
+  readonly devDependencies: Readonly<Record<string, string>>;
+  /** Of a store made for Yarn */
+  readonly resolutions?: Readonly<Record<string, string>>;
+}
+
+/** What a package.json says */
+export async function readManifest(path: string) {
+  return JSON.parse(await readFile(path, 'utf8')) as Manifest;
 }
