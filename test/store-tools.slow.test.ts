@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 // The tools as a store has them: installed from files, outside of the checkout, on the embedded PostgreSQL.
 
-const EXAMPLE = 'examples/another-store';
+const EXAMPLE = 'examples/boatyard';
 /** In the order in which they need each other */
 const PACKAGES = [
   ...['batch-loader', 'http-server', 'limits', 'embedded-postgres'],

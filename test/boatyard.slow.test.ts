@@ -17,7 +17,7 @@ import { createTestDatabase } from './support/service.js';
 
 // The example store as somebody copies it: outside of the checkout, with the platform as a package that npm installs.
 
-const EXAMPLE = 'examples/another-store';
+const EXAMPLE = 'examples/boatyard';
 /** In the order in which they need each other */
 const PACKAGES = [
   ...['batch-loader', 'http-server', 'limits', 'embedded-postgres'],

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 // The example store outside of the checkout makes its client, which a front-end in a third folder installs, and nothing else.
 
-const EXAMPLE = 'examples/another-store';
+const EXAMPLE = 'examples/boatyard';
 /** What the store installs, in the order in which they need each other */
 const PACKAGES = [
   ...['batch-loader', 'http-server', 'limits', 'embedded-postgres'],
