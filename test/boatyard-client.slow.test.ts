@@ -26,20 +26,20 @@ const FRONT_END = `
   declare const process: { readonly argv: readonly string[] };
   const [, , baseUrl = '', apiKey = ''] = process.argv;
   const client = createClient({ baseUrl, apiKey });
-  const created: Boat = await client.createBoat.mutate({ name: 'Grebe', metres: 8 });
-  await client.createBoat.mutate({ name: 'Heron', metres: 6 });
-  await client.createBoat.mutate({ name: 'Tern', metres: 5 });
+  const created: Boat = await client.createBoat.mutate({ name: 'Grebe', berth: 100 });
+  await client.createBoat.mutate({ name: 'Heron', berth: 100 });
+  await client.createBoat.mutate({ name: 'Tern', berth: 100 });
   const listed: string[][] = [];
-  for await (const page of pages(client.listBoats, { status: 'for_sale', limit: 2 }))
+  for await (const page of pages(client.listBoats, { status: 'for_sale', berth: 100, limit: 2 }))
     listed.push(page.map(({ name }) => name));
   await client.buyBoat.mutate({ boatId: created.id });
   const failure: unknown = await client.buyBoat.mutate({ boatId: created.id }).catch((error: unknown) => error);
   const code: ErrorCode | undefined = isApiError(failure) ? failure.code : undefined;
-  const { plan, scopes }: { plan: 'trial' | 'standard' | 'custom'; scopes: Scope[] } = await client.getKey.query();
+  const { plan, scopes }: { plan: 'free' | 'pro' | 'business' | 'enterprise'; scopes: Scope[] } = await client.getKey.query();
   console.log(JSON.stringify({ created, listed, isSold: code === 'boat_sold', plan, scopes, limit: client.limits.current?.limit }));
   export const wrong = async () => {
-    // @ts-expect-error its length is a number
-    await client.createBoat.mutate({ name: 'Grebe', metres: '8' });
+    // @ts-expect-error its berth is a number
+    await client.createBoat.mutate({ name: 'Grebe', berth: '8' });
     // @ts-expect-error no boat has this status
     await client.listBoats.query({ status: 'sunk' });
     // @ts-expect-error no boat has this member
@@ -130,17 +130,17 @@ test('the front-end creates, reads page by page, and knows an error of the runni
     runCommand('npm', ['run', '--silent', ...script], environment, { cwd: store });
   service = start('start');
   const url = await untilListening(service);
-  const issued = start('keys', '--', 'create', '--name', 'x', '--plan', 'trial', '--json');
+  const issued = start('keys', '--', 'create', '--name', 'x', '--plan', 'free', '--json');
   expect(await issued.ended, issued.output()).toBe(0);
   const { key } = JSON.parse(issued.output());
   const printed = execFileSync(process.execPath, ['out/main.js', url, key], { cwd: front, encoding: 'utf8' });
   expect(JSON.parse(printed)).toEqual({
-    created: { id: 1, name: 'Grebe', metres: 8, status: 'for_sale' },
+    created: { id: expect.any(Number), name: 'Grebe', berth: 100, status: 'for_sale' },
     listed: [['Grebe', 'Heron'], ['Tern']],
     isSold: true,
-    plan: 'trial',
-    scopes: ['boats:read', 'boats:write'],
-    limit: 30,
+    plan: 'free',
+    scopes: ['boats:read', 'boats:write', 'moves:read'],
+    limit: 60,
   });
 });
 

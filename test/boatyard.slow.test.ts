@@ -26,8 +26,8 @@ const PACKAGES = [
 const TIMEOUT_MS = 300_000;
 const LATER = '1.1.0';
 const LATER_MIGRATION = '20990101000000_key_notes';
-/** Of the plan `trial` of the example */
-const TRIAL_PER_MINUTE = 30;
+/** Of the plan `free` of the example */
+const FREE_PER_MINUTE = 60;
 
 let folder: string;
 let store: string;
@@ -109,24 +109,24 @@ test('it starts, serves three protocols to a key that its command makes, and ref
   await service.until(/npm run keys -- --help/);
   // It has neither guides nor a client, and no script for Prisma Studio.
   expect(service.output()).not.toMatch(/client-|npm run studio|npm run storefront/);
-  const command = ['keys', '--', 'create', '--name', 'x', '--plan', 'trial', '--json'];
+  const command = ['keys', '--', 'create', '--name', 'x', '--plan', 'free', '--json'];
   const issued = start(store, environment, command);
   expect(await issued.ended, issued.output()).toBe(0);
   const call = createCaller({ url, key: JSON.parse(issued.output()).key });
 
-  const created = await call('/v1/boats', post({ name: 'Grebe', metres: 8 }));
+  const created = await call('/v1/boats', post({ name: 'Grebe', berth: 8 }));
   expect([created.status, created.body]).toEqual([
     201,
-    { id: 1, name: 'Grebe', metres: 8, status: 'for_sale' },
+    { id: expect.any(Number), name: 'Grebe', berth: 8, status: 'for_sale' },
   ]);
-  const bought = await call('/trpc/buyBoat', post({ boatId: 1 }));
+  const bought = await call('/trpc/buyBoat', post({ boatId: created.body.id }));
   expect(bought.body.result.data).toEqual({ ...created.body, status: 'sold' });
-  const refused = await call('/mcp', toolCall('buyBoat', { boatId: 1 }));
+  const refused = await call('/mcp', toolCall('buyBoat', { boatId: created.body.id }));
   expect(refused.body.result.structuredContent).toMatchObject({ code: 'boat_sold', status: 409 });
 
   const statuses: number[] = [];
-  for (let sent = 3; sent <= TRIAL_PER_MINUTE; sent += 1) statuses.push((await call('/v1/boats')).status);
-  expect(statuses).toEqual([...Array(TRIAL_PER_MINUTE - 3).fill(200), 429]);
+  for (let sent = 3; sent <= FREE_PER_MINUTE; sent += 1) statuses.push((await call('/v1/boats')).status);
+  expect(statuses).toEqual([...Array(FREE_PER_MINUTE - 3).fill(200), 429]);
 
   const page = await fetch(`${url}/docs`);
   expect(await page.text()).toContain('<code>POST /boats/{boatId}/buy</code>');
@@ -149,7 +149,7 @@ const FRONT_END = `
     boats.map(({ colour }) => colour);
     // @ts-expect-error no boat has this status
     await client.listBoats.query({ status: 'sunk' });
-    const { plan }: { plan: 'trial' | 'standard' | 'custom' } = await client.getKey.query();
+    const { plan }: { plan: 'free' | 'pro' | 'business' | 'enterprise' } = await client.getKey.query();
     console.log(names, plan);
   } catch (error) {
     const { data } = error as TRPCClientError<AppRouter>;
@@ -217,11 +217,11 @@ test('the next version of the platform is an installation and a command: no merg
   };
   const [migrated] = await run(store, 'migrate');
   expect(migrated).toBe(0);
-  const [, output] = await run(store, 'keys', '--', 'create', '--name', 'x', '--plan', 'standard', '--json');
+  const [, output] = await run(store, 'keys', '--', 'create', '--name', 'x', '--plan', 'pro', '--json');
   const { key } = JSON.parse(String(output));
   const old = start(store, environment);
   const callOld = createCaller({ url: await untilListening(old), key });
-  const boat = (await callOld('/v1/boats', post({ name: 'Heron', metres: 6 }))).body;
+  const boat = (await callOld('/v1/boats', post({ name: 'Heron', berth: 6 }))).body;
 
   const next = join(folder, 'next');
   await cp(store, next, { recursive: true, verbatimSymlinks: true });
@@ -244,7 +244,7 @@ test('the next version of the platform is an installation and a command: no merg
 
   const callNew = createCaller({ url: await untilListening(start(next, environment)), key });
   expect((await callNew('/v1/boats')).body).toEqual([boat]);
-  const second = (await callOld('/v1/boats', post({ name: 'Tern', metres: 5 }))).body;
+  const second = (await callOld('/v1/boats', post({ name: 'Tern', berth: 5 }))).body;
   expect((await callNew(`/v1/boats/${second.id}/buy`, post({}))).status).toBe(200);
   expect((await callOld(`/v1/boats/${second.id}/buy`, post({}))).body.code).toBe('boat_sold');
   expect(await execute(DATABASE_URL, 'SELECT name, note FROM api_keys')).toEqual([{ name: 'x', note: null }]);

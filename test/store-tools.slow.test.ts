@@ -148,10 +148,10 @@ test('a table, a plan and a scope of a store are drafted, and a start applies th
   await addMoorings();
   await edit(
     'src/definition.ts',
-    'custom: undefined,',
-    'club: { perMinute: 900 },\n    custom: undefined,\n    fleet: undefined,',
+    'enterprise: undefined,',
+    'club: { perMinute: 900 },\n    enterprise: undefined,\n    fleet: undefined,',
   );
-  await edit('src/definition.ts', "'boats:write']", "'boats:write', 'moorings:use']");
+  await edit('src/definition.ts', "'moves:read']", "'moves:read', 'moorings:use']");
   await edit(
     'prisma/schema.prisma',
     /$/,

@@ -15,8 +15,8 @@ import {
 } from '@animal-store/platform/testing';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { create, list, newItem, read, TABLE } from '#operations-under-test';
+import { definition as boats } from '../../examples/boatyard/src/definition.js';
 import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
-import { definition as parcels } from '../../packages/platform/test/store/definition/definition.js';
 import { type Span, startCollector } from '../../packages/platform/test/support/otlp-collector.js';
 import { runKeys, UNREACHED_LIMITS } from '../support/programs.js';
 import { createTestDatabase } from '../support/service.js';
@@ -161,13 +161,13 @@ test.skipIf(!isInstalled).each(VERSIONS)(
 
 test.skipIf(!isInstalled)('another store has spans, too, with the name in its package.json', async () => {
   const url = await createTestDatabase('template0');
-  await applyMigrations(url, parcels.root);
-  const root = fileURLToPath(parcels.root);
+  await applyMigrations(url, boats.root);
+  const root = fileURLToPath(boats.root);
   const { call } = await startTraced(process.execPath, { DATABASE_URL: url }, root);
   const traceId = newTrace();
-  await call(parcels.identity.mainPath, { key: null, headers: within(traceId) });
+  await call(boats.identity.mainPath, { key: null, headers: within(traceId) });
   const [span] = await untilTraced(traceId, 1);
-  expect(span).toMatchObject({ kind: SERVER, service: 'parcel-store', version: '1.0.0' });
+  expect(span).toMatchObject({ kind: SERVER, service: 'boatyard', version: '1.0.0' });
 });
 
 test.skipIf(!isInstalled)(

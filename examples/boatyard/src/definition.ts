@@ -8,12 +8,12 @@ export const definition = {
   identity: {
     name: 'boatyard',
     title: 'Boatyard Service',
-    description: 'The boats that a yard has for sale.',
+    description: 'The boats that a yard has for sale, and where they were moved.',
     interfaceVersion: '1.0.0',
     keyPrefix: 'by_',
     metricsPrefix: 'boatyard_',
     embedded: { database: 'boatyard', systemDir: '/var/lib/boatyard' },
-    grants: { boats: ['SELECT', 'INSERT', 'UPDATE'] },
+    grants: { boats: ['SELECT', 'INSERT', 'UPDATE'], moves: ['SELECT', 'INSERT'] },
     mainTable: 'boats',
     mainPath: '/boats',
     mainOperation: 'listBoats',
@@ -25,16 +25,17 @@ export const definition = {
   ],
   /** The limits of each plan; undefined where every key has its own. A migration has the names, too. */
   plans: {
-    trial: { perMinute: 30, perDay: 1_000 },
-    standard: { perMinute: 600, perDay: 50_000 },
-    custom: undefined,
+    free: { perMinute: 60, perDay: 1_000 },
+    pro: { perMinute: 300, perDay: 10_000 },
+    business: { perMinute: 1_000, perDay: 100_000 },
+    enterprise: undefined,
   },
-  /** For a key of `custom` without limits of its own, which the database does not allow */
-  fallbackPlan: 'trial',
+  /** For a key of `enterprise` without limits of its own, which the database does not allow */
+  fallbackPlan: 'free',
   /** Of the key that `npm start` prints */
-  developmentPlan: 'standard',
+  developmentPlan: 'business',
   /** What keys can allow. A migration has the names, too. */
-  scopes: ['boats:read', 'boats:write'],
+  scopes: ['boats:read', 'boats:write', 'moves:read'],
   /** The codes of the store's own operations, which name them in their `errors`. */
   errors: {
     boat_sold: {

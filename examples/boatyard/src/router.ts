@@ -2,6 +2,6 @@ import { boats } from './boats/procedures.js';
 import { createRouter, ownKey } from './store.js';
 
 export const resources = [boats, ownKey];
-const appRouter = createRouter(resources);
+export const appRouter = createRouter(resources);
 /** For typed clients */
 export type AppRouter = typeof appRouter;

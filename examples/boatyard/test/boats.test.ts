@@ -9,10 +9,12 @@ afterAll(close);
 const trpc = createTRPCClient<AppRouter>({ links: [httpBatchLink(link)] });
 
 test('a boat is sold once, over whatever protocol', async () => {
-  const { result: boat } = await protocols.REST('createBoat', { name: 'Grebe', metres: 8 });
+  const { result: boat } = await protocols.REST('createBoat', { name: 'Grebe', berth: 8 });
   expect(await trpc.listBoats.query({ status: 'for_sale' })).toContainEqual(boat);
   const bought = await protocols.MCP('buyBoat', { boatId: boat.id });
   expect(bought.result).toEqual({ ...boat, status: 'sold' });
+  const { result: moves } = await protocols.REST('listMoves', { boatId: boat.id });
+  expect(moves).toMatchObject([{ boatId: boat.id, place: 'quay' }]);
 
   for (const call of Object.values(protocols)) {
     const { result } = await call('buyBoat', { boatId: boat.id });
