@@ -127,13 +127,11 @@ const INSIDES: Readonly<Record<string, string>> = {
   'packages/platform/src/keys/': 'the bench measures the checks of keys by themselves',
   'packages/platform/src/connections/': 'the upgrade check opens databases as the previous version does',
   'packages/platform/src/migrations/': 'the upgrade check migrates from the previous version on',
-  'packages/platform/src/operations/': 'recipes and documents are compared with the list of operations',
+  'packages/platform/src/operations/': 'documents are compared with the list of operations',
   'packages/platform/src/process/': 'documents are compared with the variables and their errors',
   'packages/platform/src/timing/': 'documents are compared with these timeouts',
   'packages/platform/src/usage/': 'documents are compared with the interval of the flush',
   'packages/platform/src/cli/': 'the texts of all commands are read',
-  'packages/compatibility/': 'rules of its comparison, by which a test changes the document',
-  'packages/client-core/src/protocol': 'its constants are compared with those of the service',
 };
 
 test('the animals use what is installed: nothing of the insides of a package, but for the list of exceptions', () => {
