@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import {
   createTemporaryFolder,
   type Program,
@@ -8,15 +8,10 @@ import {
   untilListening,
 } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { copyStore, install, npm } from './support/copied-store.js';
 
 // The example store outside of the checkout makes its client, which a front-end in a third folder installs, and nothing else.
 
-const EXAMPLE = 'examples/boatyard';
-/** What the store installs, in the order in which they need each other */
-const PACKAGES = [
-  ...['batch-loader', 'http-server', 'limits', 'embedded-postgres'],
-  ...['platform', 'compatibility', 'client-core', 'tools'],
-];
 const TYPESCRIPT = 'typescript@5.9.3';
 const TIMEOUT_MS = 300_000;
 
@@ -55,34 +50,10 @@ let store: string;
 let front: string;
 let service: Program | undefined;
 
-/** A newcomer's npm, without the settings and the mode that this run of tests hands on. */
-function npm(cwd: string, ...args: string[]): string {
-  const { NODE_ENV: _mode, ...env } = process.env;
-  const inherited = Object.entries(env).filter(([name]) => !/^npm_/i.test(name));
-  return execFileSync('npm', args, {
-    cwd,
-    env: Object.fromEntries(inherited),
-    encoding: 'utf8',
-    stdio: 'pipe',
-  });
-}
-
-const install = (cwd: string, ...packages: string[]) =>
-  npm(cwd, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', ...packages);
-
-/** Packs what a build has compiled. Returns the path of the file. */
-function pack(name: string): string {
-  const args = ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder];
-  return join(folder, npm(resolve('.'), ...args, resolve('packages', name)).trim());
-}
-
 beforeAll(async () => {
   folder = await createTemporaryFolder();
-  [store, front] = [join(folder, 'boatyard'), join(folder, 'front')];
-  const isOurs = (path: string) =>
-    !/(?:\/|^)(?:node_modules|dist|generated)(?:\/|$)/.test(path.slice(EXAMPLE.length));
-  await cp(EXAMPLE, store, { recursive: true, filter: isOurs });
-  install(store, ...PACKAGES.map(pack));
+  ({ store } = await copyStore(folder));
+  front = join(folder, 'front');
   npm(store, 'run', '--silent', 'build');
   await mkdir(front);
   await writeFile(join(front, 'package.json'), '{ "private": true, "type": "module" }');

@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import {
   createCaller,
   createTemporaryFolder,
@@ -13,16 +12,11 @@ import {
   untilListening,
 } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { copyStore, EXAMPLE, install, npm, pack } from './support/copied-store.js';
 import { createTestDatabase } from './support/service.js';
 
 // The example store as somebody copies it: outside of the checkout, with the platform as a package that npm installs.
 
-const EXAMPLE = 'examples/boatyard';
-/** In the order in which they need each other */
-const PACKAGES = [
-  ...['batch-loader', 'http-server', 'limits', 'embedded-postgres'],
-  ...['platform', 'compatibility', 'client-core', 'tools'],
-];
 const TIMEOUT_MS = 300_000;
 const LATER = '1.1.0';
 const LATER_MIGRATION = '20990101000000_key_notes';
@@ -33,36 +27,6 @@ let folder: string;
 let store: string;
 let tarballs: string[];
 const programs: Program[] = [];
-
-/** A newcomer's npm, without the settings and the mode that this run of tests hands on. */
-function npm(cwd: string, ...args: string[]): string {
-  const { NODE_ENV: _mode, ...env } = process.env;
-  const inherited = Object.entries(env).filter(([name]) => !/^npm_/i.test(name));
-  return execFileSync('npm', args, {
-    cwd,
-    env: Object.fromEntries(inherited),
-    encoding: 'utf8',
-    stdio: 'pipe',
-  });
-}
-
-const install = (cwd: string, ...packages: string[]) =>
-  npm(cwd, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', ...packages);
-
-/** Packs what a build has compiled. Resolves with the path of the file. */
-const pack = (path: string) =>
-  join(
-    folder,
-    npm(
-      resolve('.'),
-      'pack',
-      '--silent',
-      '--ignore-scripts',
-      '--pack-destination',
-      folder,
-      resolve(path),
-    ).trim(),
-  );
 
 /** A script of the store, as its README names them */
 function start(cwd: string, environment: Environment, script = ['start']): Program {
@@ -78,13 +42,7 @@ async function stop({ child, ended }: Program): Promise<void> {
 
 beforeAll(async () => {
   folder = await createTemporaryFolder();
-  store = join(folder, 'boatyard');
-  npm(resolve('packages/tools'), 'run', '--silent', 'build');
-  tarballs = PACKAGES.map((name) => pack(join('packages', name)));
-  const isOurs = (path: string) =>
-    !/(?:\/|^)(?:node_modules|dist|generated)(?:\/|$)/.test(path.slice(EXAMPLE.length));
-  await cp(EXAMPLE, store, { recursive: true, filter: isOurs });
-  install(store, ...tarballs);
+  ({ store, tarballs } = await copyStore(folder));
 }, TIMEOUT_MS);
 afterAll(async () => {
   await Promise.all(programs.map(stop));
@@ -166,7 +124,7 @@ test('its declarations are packed, and give a front-end in another repository th
   await cp(join(store, 'dist'), join(packed, 'dist'), { recursive: true });
   // As in a store whose packages come from a registry
   await cp(join(EXAMPLE, 'package.json'), join(packed, 'package.json'));
-  const declarations = pack(packed);
+  const declarations = pack(packed, folder);
   const front = join(folder, 'front');
   await mkdir(front);
   await writeFile(join(front, 'package.json'), '{ "private": true, "type": "module" }');
@@ -203,7 +161,7 @@ async function packLater(): Promise<string> {
   const models = join(later, 'prisma/platform.prisma');
   const text = await readFile(models, 'utf8');
   await writeFile(models, text.replace(/^ {2}owner .*$/m, '$&\n  note              String?'));
-  return pack(later);
+  return pack(later, folder);
 }
 
 test('the next version of the platform is an installation and a command: no merge, and the old process goes on', {

@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import {
   createCaller,
   createTemporaryFolder,
@@ -9,15 +8,10 @@ import {
   runCommand,
 } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { copyStore } from './support/copied-store.js';
 
 // The tools as a store has them: installed from files, outside of the checkout, on the embedded PostgreSQL.
 
-const EXAMPLE = 'examples/boatyard';
-/** In the order in which they need each other */
-const PACKAGES = [
-  ...['batch-loader', 'http-server', 'limits', 'embedded-postgres'],
-  ...['platform', 'compatibility', 'client-core', 'tools'],
-];
 /** It compiles a dozen times, with a TypeScript that checks types. */
 const TIMEOUT_MS = 900_000;
 const BUILD_TIMEOUT_MS = 240_000;
@@ -25,18 +19,6 @@ const BUILD_TIMEOUT_MS = 240_000;
 let folder: string;
 let store: string;
 const programs: Program[] = [];
-
-/** Without the settings and the mode that this run of tests hands on */
-function npm(cwd: string, ...args: string[]): string {
-  const { NODE_ENV: _mode, ...env } = process.env;
-  const inherited = Object.entries(env).filter(([name]) => !/^npm_|DATABASE_URL/i.test(name));
-  return execFileSync('npm', args, {
-    cwd,
-    env: Object.fromEntries(inherited),
-    encoding: 'utf8',
-    stdio: 'pipe',
-  });
-}
 
 /** A script of the store, in a process group of its own. */
 function start(...script: string[]): Program {
@@ -123,16 +105,7 @@ async function addMoorings(): Promise<void> {
 
 beforeAll(async () => {
   folder = await createTemporaryFolder();
-  store = join(folder, 'boatyard');
-  npm(resolve('packages/tools'), 'run', '--silent', 'build');
-  const packing = ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder];
-  const tarballs = PACKAGES.map((name) =>
-    join(folder, npm(resolve('.'), ...packing, resolve('packages', name)).trim()),
-  );
-  const isOurs = (path: string) =>
-    !/(?:\/|^)(?:node_modules|dist|generated|\.data)(?:\/|$)/.test(path.slice(EXAMPLE.length));
-  await cp(EXAMPLE, store, { recursive: true, filter: isOurs });
-  npm(store, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', ...tarballs);
+  ({ store } = await copyStore(folder));
 }, TIMEOUT_MS);
 afterAll(async () => {
   for (const { child, ended } of programs) {
