@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { appRouter, definition, itemSchema, resources } from '#operations-under-test';
+import * as clientProtocol from '../../packages/client-core/src/protocol.js';
 import { toPlanTable } from '../../packages/platform/src/contract/plans.js';
+import * as protocol from '../../packages/platform/src/contract/protocol.js';
 import { listOperations } from '../../packages/platform/src/operations/list-operations.js';
 import { deprecated } from '../../packages/platform/test/support/deprecated.js';
 import { errorTable } from '../../packages/platform/test/support/error-table.js';
@@ -33,6 +35,11 @@ test('every document and manifest says what the code and package.json say', asyn
     if ((await readFile(path, 'utf8')) !== text) outdated.push(path);
   }
   expect(outdated, UPDATE).toEqual([]);
+});
+
+test('the constants that every client knows are those of the service', () => {
+  expect(Object.keys(clientProtocol).length).toBeGreaterThan(3);
+  expect(protocol).toMatchObject({ ...clientProtocol });
 });
 
 test('npm run openapi prints only the document, with the addresses of the environment', () => {

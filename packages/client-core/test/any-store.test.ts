@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
-import * as protocolOfService from '../../platform/src/contract/protocol.js';
 import { createClient } from '../src/create-client.js';
-import * as protocol from '../src/protocol.js';
 
 /** Without the contract, the types do not know whether it is a query or a mutation. */
 type AnyOperation = Record<'query' | 'mutate', (input: object) => Promise<unknown>>;
@@ -43,9 +41,4 @@ test('a mutation is not repeated unless the contract says that it takes an Idemp
   const { client, asked } = connect(500, 200);
   await expect(client.createBoat?.mutate({})).rejects.toMatchObject({ code: 'internal_error', status: 500 });
   expect(asked).toEqual(['POST /trpc/createBoat']);
-});
-
-test('the constants that every client knows are those of the service', () => {
-  expect(Object.keys(protocol).length).toBeGreaterThan(3);
-  expect(protocolOfService).toMatchObject({ ...protocol });
 });

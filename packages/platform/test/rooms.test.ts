@@ -132,6 +132,7 @@ const INSIDES: Readonly<Record<string, string>> = {
   'packages/platform/src/timing/': 'documents are compared with these timeouts',
   'packages/platform/src/usage/': 'documents are compared with the interval of the flush',
   'packages/platform/src/cli/': 'the texts of all commands are read',
+  'packages/client-core/src/protocol': 'its constants are compared with those of the service',
 };
 
 test('the animals use what is installed: nothing of the insides of a package, but for the list of exceptions', () => {
