@@ -4,11 +4,7 @@ import { describeProject, RUN } from './packages/platform/test/support/vitest-se
 const animals = describeProject({
   name: 'animals',
   operations: new URL('./test/support/operations-under-test.ts', import.meta.url),
-  include: [
-    'test/**/*.test.ts',
-    'packages/!(platform)/test/**/*.test.ts',
-    'examples/storefront/test/**/*.test.ts',
-  ],
+  include: ['test/**/*.test.ts', 'packages/!(platform)/test/**/*.test.ts', 'examples/*/test/**/*.test.ts'],
   globalSetup: 'test/support/global-setup.ts',
 });
 

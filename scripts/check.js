@@ -22,8 +22,8 @@ const STEPS = {
     // The types that third parties generate, with which a test is compiled.
     runCheckingTool('openapi-typescript', [DOCUMENT, '--output', 'test/support/openapi-types.ts']);
     for (const folder of FOLDERS) installFolder(folder);
-    run(process.execPath, ['scripts/test-store.js']);
-    for (const project of ['test', 'packages/platform/test', ...FOLDERS])
+    run(process.execPath, ['scripts/boatyard.js']);
+    for (const project of ['test', 'packages/platform/test', 'examples/boatyard/test', ...FOLDERS])
       runTool('typescript-native', ['--project', project]);
   },
   unused() {

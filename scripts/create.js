@@ -19,7 +19,7 @@ import { parseDocument } from 'yaml';
  * `npm run create -- DIR` makes a store of the example, with the packages of this checkout in it. Where DIR is such a store
  * already, it replaces the packages and nothing else.
  */
-const TEMPLATE = 'examples/another-store';
+const TEMPLATE = 'examples/boatyard';
 /** What a build or a start of the example has left, and what only the tests of this repository need */
 const LEFT_OUT = /(?:^|[\\/])(?:node_modules|dist|generated|\.data|\.env)(?:[\\/]|$)/;
 const SCOPE = '@animal-store/';
@@ -147,6 +147,10 @@ function copyTemplate({ name, title, keyPrefix, manager }) {
   for (const [member, value] of Object.entries(members))
     text = text.replace(new RegExp(`(?<=\\b${member}: ')[^']*(?=')`), () => value);
   writeFileSync(definition, text);
+  const readme = join(folder, 'README.md');
+  const ofExample = readFileSync(readme, 'utf8');
+  // What comes before the commands is about the example.
+  writeFileSync(readme, `# ${title}\n${ofExample.slice(ofExample.indexOf('\n```'))}`);
   const manifest = { ...readJson(manifestPath), name };
   writeJson(manifestPath, manifest);
   if (manager === 'yarn') writeFileSync(join(folder, YARN_SETTINGS), 'nodeLinker: node-modules\n');

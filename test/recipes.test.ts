@@ -1,6 +1,26 @@
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { Database } from '@animal-store/platform/connections';
+import {
+  answerPage,
+  assignedId,
+  date,
+  INPUT_ERROR,
+  instant,
+  int64,
+  nestedPageInput,
+  pageOutput,
+  type RequestContext,
+  type Resource,
+  text,
+} from '@animal-store/platform/operations';
+import {
+  type CreateResult,
+  createTransactions,
+  type IdempotencyKey,
+  type Locks,
+} from '@animal-store/platform/tables';
 import {
   type Caller,
   createCaller,
@@ -14,24 +34,10 @@ import {
 import { PrismaPg } from '@prisma/adapter-pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { Database } from '../packages/platform/src/connections/client.js';
-import { ApiError } from '../packages/platform/src/errors/api-error.js';
-import { createProcedure, type RequestContext } from '../packages/platform/src/operations/builder.js';
-import {
-  assignedId,
-  date,
-  INPUT_ERROR,
-  instant,
-  int64,
-  text,
-} from '../packages/platform/src/operations/input.js';
-import { answerPage, nestedPageInput, pageOutput } from '../packages/platform/src/operations/pagination.js';
-import type { Resource } from '../packages/platform/src/operations/resource.js';
-import type { CreateResult, IdempotencyKey } from '../packages/platform/src/tables/idempotency.js';
-import { createTransactions, type Locks } from '../packages/platform/src/tables/transactions.js';
 import { expectInvalidIdsRejected } from '../packages/platform/test/support/document-requests.js';
 import { createChecker } from '../packages/platform/test/support/openapi-checker.js';
 import { rotate } from '../packages/platform/test/support/rotate.js';
+import { ApiError, createProcedure } from '../src/store.js';
 import { findServers, startService, type TestService } from './support/service.js';
 
 // Bookings that belong to a caller, and a list of them in another order: docs/recipes.md shows their code.

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
+import type { Resource } from '@animal-store/platform/operations';
 import { expect, test } from 'vitest';
-import type { Resource } from '../packages/platform/src/operations/resource.js';
 import { resources } from '../src/router.js';
 
 test('every resource that a folder of src/ exports is part of the service', async () => {

@@ -129,10 +129,10 @@ test('a table, a plan and a scope of a store are drafted, and a start applies th
   await addMoorings();
   await edit(
     'src/definition.ts',
-    'custom: undefined,',
-    'club: { perMinute: 900 },\n    custom: undefined,\n    fleet: undefined,',
+    'enterprise: undefined,',
+    'club: { perMinute: 900 },\n    enterprise: undefined,\n    fleet: undefined,',
   );
-  await edit('src/definition.ts', "'boats:write']", "'boats:write', 'moorings:use']");
+  await edit('src/definition.ts', "'moves:read']", "'moves:read', 'moorings:use']");
   await edit(
     'prisma/schema.prisma',
     /$/,
@@ -247,10 +247,10 @@ test.skipIf(!hasPostgresTools() || !hasPsql())(
       return program.output();
     };
     await command('migrate', '--grant-to', 'boatyard');
-    const key = (await command('keys', 'create', '--name', 'x', '--plan', 'trial', '-q')).trim();
+    const key = (await command('keys', 'create', '--name', 'x', '--plan', 'free', '-q')).trim();
     const main = start(['dist/main.js']);
     const call = createCaller({ url: await untilListening(main), key });
-    expect((await call('/v1/boats', post({ name: 'Grebe', metres: 8 }))).status).toBe(201);
+    expect((await call('/v1/boats', post({ name: 'Grebe', berth: 8 }))).status).toBe(201);
     await expect(execute(service, 'CREATE TABLE own ()')).rejects.toThrow(/permission denied/);
     const healthy = start(dockerfile.healthcheck.slice(1));
     expect([await healthy.ended, healthy.output()]).toEqual([0, expect.stringContaining('"status":"ok"')]);

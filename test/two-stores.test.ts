@@ -2,17 +2,17 @@ import type { Definition } from '@animal-store/platform/definition';
 import type { Resource } from '@animal-store/platform/operations';
 import { patient, post, startStore, toolCall } from '@animal-store/platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { definition as parcels } from '../packages/platform/test/store/definition/definition.js';
-import { resources as parcelResources } from '../packages/platform/test/store/router.js';
+import { definition as boats } from '../examples/boatyard/src/definition.js';
+import { resources as boatResources } from '../examples/boatyard/src/router.js';
 import { definition as animals } from '../src/definition/definition.js';
 import { resources as animalResources } from '../src/router.js';
 
-// The animals, and the store of the platform's tests, at the same time in one process.
+// The animals, and the example, at the same time in one process.
 
 type Running = Awaited<ReturnType<typeof serve>>;
 
 let shop: Running;
-let depot: Running;
+let yard: Running;
 
 async function serve(definition: Definition, resources: readonly Resource[]) {
   const store = await startStore({ definition, resources });
@@ -22,14 +22,14 @@ async function serve(definition: Definition, resources: readonly Resource[]) {
 }
 
 beforeAll(async () => {
-  [shop, depot] = await Promise.all([serve(animals, animalResources), serve(parcels, parcelResources)]);
+  [shop, yard] = await Promise.all([serve(animals, animalResources), serve(boats, boatResources)]);
 });
-afterAll(() => Promise.all([shop.close(), depot.close()]));
+afterAll(() => Promise.all([shop.close(), yard.close()]));
 
 test('each issues keys of its own prefix, with its own scopes, and refuses those of the other', async () => {
   for (const [own, other] of [
-    [shop, depot],
-    [depot, shop],
+    [shop, yard],
+    [yard, shop],
   ] as const) {
     expect(own.key.startsWith(`${own.definition.identity.keyPrefix}test_`)).toBe(true);
     const { status, body } = await own.call('/v1/key');
@@ -45,24 +45,24 @@ test('each answers with its own operations and error codes over all protocols', 
   expect((await shop.call('/trpc/createOrder', post({ petId: 1 }))).body.error.data.error.code).toBe(
     'pet_not_available',
   );
-  expect((await depot.call('/v1/parcels', post({ label: 'Box', shelf: 1 }))).status).toBe(201);
-  expect((await depot.call('/v1/parcels/1/collect', post({}))).status).toBe(200);
-  const again = await depot.call('/mcp', toolCall('collectParcel', { parcelId: 1 }));
-  expect(again.body.result.structuredContent.code).toBe('parcel_collected');
-  expect((await depot.call('/v1/pets')).body.code).toBe('not_found');
-  expect((await shop.call('/v1/parcels')).body.code).toBe('not_found');
+  expect((await yard.call('/v1/boats', post({ name: 'Grebe', berth: 1 }))).status).toBe(201);
+  expect((await yard.call('/v1/boats/1/buy', post({}))).status).toBe(200);
+  const again = await yard.call('/mcp', toolCall('buyBoat', { boatId: 1 }));
+  expect(again.body.result.structuredContent.code).toBe('boat_sold');
+  expect((await yard.call('/v1/pets')).body.code).toBe('not_found');
+  expect((await shop.call('/v1/boats')).body.code).toBe('not_found');
   const rehearse = (store: Running, code: string) =>
     store.call('/v1/key', { headers: { prefer: `error=${code}` } });
   expect((await rehearse(shop, 'order_closed')).body.code).toBe('order_closed');
-  expect((await rehearse(depot, 'order_closed')).body.message).toContain('parcel_collected');
+  expect((await rehearse(yard, 'order_closed')).body.message).toContain('boat_sold');
 });
 
 test('each has its own metrics and its own document', async () => {
-  for (const { definition, read } of [shop, depot]) {
+  for (const { definition, read } of [shop, yard]) {
     const { title, metricsPrefix, interfaceVersion, mainPath } = definition.identity;
     const metrics = await read('/metrics');
     expect(metrics).toContain(`${metricsPrefix}build_info{`);
-    const others = [animals, parcels].filter((each) => each !== definition);
+    const others = [animals, boats].filter((each) => each !== definition);
     for (const { identity } of others) expect(metrics).not.toContain(identity.metricsPrefix);
     const { info, paths, components } = JSON.parse(await read('/openapi.json'));
     expect([info.title, info.version]).toEqual([title, interfaceVersion]);

@@ -3,7 +3,7 @@ import { describeProject, RUN } from './test/support/vitest-settings.js';
 
 const project = describeProject({
   name: 'platform',
-  operations: new URL('./test/store/operations-under-test.ts', import.meta.url),
+  operations: new URL('./test/support/operations-under-test.ts', import.meta.url),
   include: ['test/**/*.test.ts'],
   globalSetup: 'test/support/global-setup.ts',
 });

@@ -20,7 +20,7 @@ async function readRules(folder: string): Promise<string[]> {
   return (await execute<{ rule: string }>(url, RULES)).map(({ rule }) => rule);
 }
 
-test.each(['prisma/migrations', 'packages/platform/test/store/prisma/migrations'])(
+test.each(['prisma/migrations', 'examples/boatyard/prisma/migrations'])(
   'the migrations in %s have every rule of those of the platform, beside their own for plans and scopes',
   async (folder) => {
     const platform = await readRules('packages/platform/prisma/migrations');

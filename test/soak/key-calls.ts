@@ -1,11 +1,12 @@
+import type { inferRouterOutputs } from '@trpc/server';
 import { listDeprecated } from '../../packages/platform/src/contract/deprecation.js';
 import { toHint } from '../../packages/platform/src/keys/format.js';
-import type { OwnKey } from '../../packages/platform/src/own-key/schema.js';
+import type { AppRouter } from '../../src/router.js';
 import type { Call } from './call.js';
 import { type Caller, endKey, possibleVersions } from './callers.js';
 import { OPERATIONS } from './operations.js';
 
-type Key = OwnKey;
+type Key = inferRouterOutputs<AppRouter>['getKey'];
 
 const DEPRECATED = listDeprecated([...OPERATIONS.values()]);
 

@@ -1,5 +1,5 @@
 /**
- * The operations of the animals that tests of any store call, under the names of packages/platform/test/store/operations-under-test.ts,
+ * The operations of the animals that tests of any store call, under the names of packages/platform/test/support/operations-under-test.ts,
  * which says what they need.
  */
 

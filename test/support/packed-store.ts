@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 /* A store as `npm run create` makes it: outside of the checkout, with the platform and the tools as packages in its folder. */
 
 /** The folder of the example */
-export const EXAMPLE = 'examples/another-store';
+export const EXAMPLE = 'examples/boatyard';
 
 /** The environment of a newcomer, without the settings, the databases and the mode that this run of tests hands on */
 export function withoutSettings(): Record<string, string | undefined> {

@@ -121,23 +121,17 @@ test('a store imports its own files, its definition, and the packages that it in
 const INSIDES: Readonly<Record<string, string>> = {
   'packages/platform/test/support/':
     'servers, proxies, browsers and faults that only tests of this repository start',
-  'packages/platform/test/store/':
-    'the second of two stores in one process, and the migrations that both copy',
   'packages/limits/test/support/': 'clusters of Redis that slow tests start',
   'packages/platform/src/contract/': 'documents are compared with these constants',
-  'packages/platform/src/docs/plain-page': 'the page is tried on the document of the animals',
   'packages/platform/src/errors/': 'documents and texts are compared with the table of errors',
   'packages/platform/src/keys/': 'the bench measures the checks of keys by themselves',
-  'packages/platform/src/own-key/': 'the soak knows what getKey answers',
   'packages/platform/src/connections/': 'the upgrade check opens databases as the previous version does',
   'packages/platform/src/migrations/': 'the upgrade check migrates from the previous version on',
-  'packages/platform/src/operations/': 'recipes and documents are compared with the list of operations',
+  'packages/platform/src/operations/': 'documents are compared with the list of operations',
   'packages/platform/src/process/': 'documents are compared with the variables and their errors',
-  'packages/platform/src/tables/': 'recipes show stores by their parts',
   'packages/platform/src/timing/': 'documents are compared with these timeouts',
   'packages/platform/src/usage/': 'documents are compared with the interval of the flush',
   'packages/platform/src/cli/': 'the texts of all commands are read',
-  'packages/compatibility/': 'rules of its comparison, by which a test changes the document',
   'packages/client-core/src/protocol': 'its constants are compared with those of the service',
 };
 
@@ -214,12 +208,17 @@ test('no module of the platform keeps a definition: two stores run in one proces
   expect(keeping.map((path) => path.slice(PLATFORM.length + 1))).toEqual(KEPT);
 });
 
-test('the tests of the platform import nothing of the repository around it, but what the tests of its libraries share', () => {
+test('the tests of the platform import nothing of the repository around it, but their store and what the tests of its libraries share', () => {
   const outside = listSources('packages/platform/test').flatMap((path) =>
     listTargets(path)
       .filter((target) => target.startsWith('.'))
       .map((target) => join(dirname(path), target))
-      .filter((file) => !/^packages\/(?:platform|limits\/test\/support|embedded-postgres\/src)\//.test(file))
+      .filter(
+        (file) =>
+          !/^(?:examples\/boatyard\/src|packages\/(?:platform|limits\/test\/support|embedded-postgres\/src))\//.test(
+            file,
+          ),
+      )
       .map((file) => `${path}: ${file}`),
   );
   expect(outside).toEqual([]);
@@ -229,8 +228,8 @@ test('no test of the platform, nor what they share, spells out the names, paths 
   const words = [list, create, read, otherList].flatMap(({ name, path, scope }) => [name, path, scope]);
   for (const path of listSources('packages/platform/test')) {
     const text = readFileSync(path, 'utf8');
-    // The store itself, and tests with a resource of their own, may.
-    if (path.startsWith('packages/platform/test/store/') || text.includes('createProcedure')) continue;
+    // What names them for the tests, and tests with a resource of their own, may.
+    if (path.endsWith('/operations-under-test.ts') || text.includes('createProcedure')) continue;
     expect(
       words.filter((word) => text.includes(word)),
       path,

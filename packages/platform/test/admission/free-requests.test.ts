@@ -97,7 +97,7 @@ test('all that is free within a window shares that of its key of its key, from w
 test('nothing that others send counts there: a key can end itself from an address that is over its limit', async () => {
   const { call, issue } = await serve();
   const [own, other] = [await issue(), await issue()];
-  for (const key of ['ps_test_garbage', null, 'ps_test_garbage'])
+  for (const key of ['by_test_garbage', null, 'by_test_garbage'])
     for (let n = 0; n < PER_MINUTE; n += 1) await call(list.path, { key });
   for (let n = 0; n <= PER_MINUTE; n += 1) await call('/v1/key', { key: other.key });
   expect((await call('/v1/key', { key: null })).status).toBe(429);
@@ -145,7 +145,7 @@ test('without a valid key nothing is free', async () => {
     const { call } = await serve();
     const statuses: number[] = [];
     for (let n = 0; n <= PER_MINUTE; n += 1)
-      statuses.push((await call(path, { ...init, key: 'ps_test_wrong' })).status);
+      statuses.push((await call(path, { ...init, key: 'by_test_wrong' })).status);
     expect([what, ...statuses]).toEqual([what, ...Array(PER_MINUTE).fill(401), 429]);
   }
 });

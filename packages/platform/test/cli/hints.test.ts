@@ -14,7 +14,7 @@ const show = (text: string) => runInProcess(['keys', 'show', text], environment)
 test('keys show finds a key by its first characters, as the list and the log show them', async () => {
   const { id, hint } = await create('shop');
   const { output } = await runInProcess(['keys', 'list'], environment);
-  const [shown = ''] = /ps_test_\S+/.exec(output) ?? [];
+  const [shown = ''] = /by_test_\S+/.exec(output) ?? [];
   expect(shown).toBe(`${hint}…`);
   for (const text of [hint, shown, `${hint}...`])
     expect(await runKeys(environment, 'show', text)).toMatchObject({ id, name: 'shop' });
@@ -22,17 +22,17 @@ test('keys show finds a key by its first characters, as the list and the log sho
 
 test('the first characters of several keys are an error that lists the id and name of each', async () => {
   const keys = [await create('first'), await create('second')];
-  await execute(environment.DATABASE_URL, `UPDATE api_keys SET hint = 'ps_test_same' WHERE id = ANY ($1)`, [
+  await execute(environment.DATABASE_URL, `UPDATE api_keys SET hint = 'by_test_same' WHERE id = ANY ($1)`, [
     keys.map(({ id }) => id),
   ]);
   const [first, second] = keys;
-  expect(await show('ps_test_same')).toEqual({
+  expect(await show('by_test_same')).toEqual({
     code: 2,
-    output: `2 keys start with ps_test_same:\n  ${first.id}  first\n  ${second.id}  second\n`,
+    output: `2 keys start with by_test_same:\n  ${first.id}  first\n  ${second.id}  second\n`,
   });
 });
 
 test('first characters that no key has are reported as not found', async () => {
-  const output = 'There is no key that starts with ps_test_none: "keys list" shows all.\n';
-  expect(await show('ps_test_none')).toEqual({ code: 3, output });
+  const output = 'There is no key that starts with by_test_none: "keys list" shows all.\n';
+  expect(await show('by_test_none')).toEqual({ code: 3, output });
 });

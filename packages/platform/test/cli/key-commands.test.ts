@@ -29,7 +29,7 @@ test('keys can be created and listed with or without a running service; create p
   expect(issued).toMatchObject({
     id: expect.any(String),
     plan: 'free',
-    key: expect.stringMatching(/^ps_test_/),
+    key: expect.stringMatching(/^by_test_/),
   });
 
   const url = await untilListening(processes.start());

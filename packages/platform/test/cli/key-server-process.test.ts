@@ -48,7 +48,7 @@ test('of twenty deliveries at once to two processes, one makes the key; the othe
     const owner = `twenty ${times}`;
     const answers = (await deliver(owner)).map((answer) => answer?.body);
     const [issued, ...more] = answers.filter(({ isNew }) => isNew);
-    expect([issued.key, more]).toEqual([expect.stringMatching(/^ps_test_/), []]);
+    expect([issued.key, more]).toEqual([expect.stringMatching(/^by_test_/), []]);
     const others = answers.filter(({ isNew }) => isNew === false);
     expect(others).toHaveLength(19);
     for (const other of others) {
@@ -83,13 +83,13 @@ test('on the command line, --once says that the key was there; it needs an owner
   const environment = { DATABASE_URL: databaseUrl };
   const create = ['keys', 'create', '--name', 'x', '--plan', 'free', '--once'];
   const first = await runInProcess([...create, '--owner', 'command'], environment);
-  expect(first.output).toMatch(/\n\n(?:ps_test_\w+)\n\nKeep it now/);
+  expect(first.output).toMatch(/\n\n(?:by_test_\w+)\n\nKeep it now/);
   const again = await runInProcess([...create, '--owner', 'command'], environment);
   expect([again.code, again.output]).toEqual([
     0,
     expect.stringMatching(/\n\nThe key was issued before.+rotate it\.\n$/),
   ]);
-  expect(again.output).not.toMatch(/ps_test_\w{10}/);
+  expect(again.output).not.toMatch(/by_test_\w{10}/);
   for (const [option, message] of [
     ['--json', /--once needs --owner/],
     ['-q', /cannot be used with option '--once'/],
@@ -209,7 +209,7 @@ test('the record of keys and the log name the program whose token a change was d
   );
   for (const [index, { name, token }] of tokens.entries()) {
     const { body } = await keys('history', { id: ids[index] }, bearer(token));
-    const caller = `parcel-store keys serve${name === undefined ? '' : ` for ${name}`} by `;
+    const caller = `boatyard keys serve${name === undefined ? '' : ` for ${name}`} by `;
     expect(body).toHaveLength(2);
     for (const { applicationName } of body) expect(applicationName.startsWith(caller)).toBe(true);
     await program.until(new RegExp(`"command":"revoke".*"reqId":"${ids[index]}"`));
@@ -276,7 +276,7 @@ test('while PostgreSQL is away, commands and readiness are a 503, and work once 
   const ready = async () => (await fetch(`${url}/health/ready`)).status;
   const readMetric = async () => (await (await fetch(`${url}/metrics`)).text()).split('\n').at(-2);
   expect([await ready(), (await keys('list')).status]).toEqual([200, 200]);
-  expect(await readMetric()).toBe('parcel_store_keys_ready 1');
+  expect(await readMetric()).toBe('boatyard_keys_ready 1');
   await proxy.cut();
   for (const [command, options] of [
     ['create', free],
@@ -293,7 +293,7 @@ test('while PostgreSQL is away, commands and readiness are a 503, and work once 
     ]);
   }
   await expect.poll(ready).toBe(503);
-  expect(await readMetric()).toBe('parcel_store_keys_ready 0');
+  expect(await readMetric()).toBe('boatyard_keys_ready 0');
   expect((await fetch(`${url}/health/live`)).status).toBe(200);
   await program.until(/"command":"create","status":503,.*"err"/);
   await program.until(/a database connection broke/);

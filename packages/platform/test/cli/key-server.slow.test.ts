@@ -47,6 +47,6 @@ test('after kill -9 in the middle of creates, deliveries that come again leave o
   for (const owner of owners) {
     const { id } = (await deliver(second, owner)).body;
     expect((await second.keys('list', { owner })).body).toMatchObject([{ id }]);
-    expect((await second.keys('rotate', { id })).body.key).toMatch(/^ps_test_/);
+    expect((await second.keys('rotate', { id })).body.key).toMatch(/^by_test_/);
   }
 });

@@ -36,7 +36,7 @@ test('a command responds with what the command line prints, and its options are 
   });
   expect(created.headers.get('cache-control')).toBe('no-store');
   const { id, key, ...rest } = created.body;
-  expect(key).toMatch(/^ps_test_/);
+  expect(key).toMatch(/^by_test_/);
   const shown = await runKeys({ DATABASE_URL: databaseUrl }, 'show', id);
   expect(shown).toMatchObject(rest);
   expect((await keys('show', { id })).body).toEqual(shown);
@@ -148,7 +148,7 @@ test('a member __proto__ is none, either', async () => {
 test.each([
   '0b54e7c0',
   '0b54',
-  'ps_test_abcd',
+  'by_test_abcd',
   '',
   '--yes',
   5,
@@ -333,7 +333,7 @@ test('the log has a line for each request with command, status and milliseconds,
       expect.objectContaining({ command: 'list', status: 401, code: 'invalid_token' }),
     ]);
   expect(output()).not.toContain(TOKEN);
-  expect(output()).not.toMatch(/ps_test_\w{20}/);
+  expect(output()).not.toMatch(/by_test_\w{20}/);
 });
 
 test('without an answer to wait for, a client that leaves costs nothing: its command is done, and the log says 499', async () => {

@@ -11,7 +11,7 @@ const apiKey: ListedKey = {
   id: '0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111',
   name: 'shop',
   owner: null,
-  hint: 'ps_test_abcd',
+  hint: 'by_test_abcd',
   plan: 'free',
   perMinute: null,
   perDay: null,

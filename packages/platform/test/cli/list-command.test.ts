@@ -16,7 +16,7 @@ const insert = (columns: string, select: string) =>
   execute(
     environment.DATABASE_URL,
     `INSERT INTO api_keys (hash, hint, plan, name, ${columns})
-     SELECT sha256(gen_random_uuid()::text::bytea), 'ps_test_abcd', 'free', ${select}`,
+     SELECT sha256(gen_random_uuid()::text::bytea), 'by_test_abcd', 'free', ${select}`,
   );
 
 test('keys list finds the keys in a state by what it shows as their state', async () => {

@@ -119,7 +119,7 @@ test('show prints a field per line, none longer than 100 columns', async () => {
 });
 
 test('-q prints the key and nothing else, for create and rotate, and excludes --json', async () => {
-  const isKey = /^ps_test_\w+\n$/;
+  const isKey = /^by_test_\w+\n$/;
   const created = await print('keys', 'create', '--name', 'x', '--plan', 'free', '-q');
   expect(created).toEqual({ code: 0, output: expect.stringMatching(isKey) });
   const [{ id }] = await runKeys(environment, 'list');

@@ -80,7 +80,7 @@ test('rotate --owner --yes replaces all keys of the owner, and prints each new o
   expect(await Promise.all(all.map(statusOf))).toEqual([200, 200, 200, 200]);
   const { code, output } = await keys('rotate', '--owner', 'rotating', '--yes');
   expect(code).toBe(0);
-  const printed = [...output.matchAll(/^\w{8} +(?:first|second) +(ps_test_\w+)$/gm)];
+  const printed = [...output.matchAll(/^\w{8} +(?:first|second) +(by_test_\w+)$/gm)];
   expect(await Promise.all(printed.map(([, key = '']) => statusOf(key)))).toEqual([200, 200]);
   expect(output).toMatch(/not shown again\.\n$/);
 });

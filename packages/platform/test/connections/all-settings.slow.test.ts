@@ -83,7 +83,7 @@ test('no setting of the database that PostgreSQL has changes what any operation 
   const impossible = new Set<string>();
   const works = async (group: readonly string[]): Promise<boolean> => {
     for (const set of group)
-      await server.query(`ALTER DATABASE parcel_store SET ${set}`).catch(() => impossible.add(set));
+      await server.query(`ALTER DATABASE boatyard SET ${set}`).catch(() => impossible.add(set));
     // A busy machine may take longer to open a connection than a request may wait.
     const attempt = () => runAll().catch(runAll);
     try {
@@ -93,7 +93,7 @@ test('no setting of the database that PostgreSQL has changes what any operation 
       if (group.length === 1) failed[group.join()] = String(error);
       return false;
     } finally {
-      await server.query('ALTER DATABASE parcel_store RESET ALL');
+      await server.query('ALTER DATABASE boatyard RESET ALL');
     }
   };
   const values = settings

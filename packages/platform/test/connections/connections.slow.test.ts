@@ -36,7 +36,7 @@ afterEach(async () => {
 /** The server processes of the service's connections. */
 async function listBackends(): Promise<number[]> {
   const { rows } = await direct.query<{ pid: number }>(
-    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parcel-store'",
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'boatyard'",
   );
   return rows.map(({ pid }) => pid);
 }

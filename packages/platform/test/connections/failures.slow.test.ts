@@ -74,7 +74,7 @@ async function noConnection(server: PostgresServer, { query }: Scene) {
   // The service loses its connections, also those that it was just opening, and others are faster.
   await until(async () => {
     await query(
-      "SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE application_name = 'parcel-store'",
+      "SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE application_name = 'boatyard'",
     );
     await takeAllConnections(asService(server.url), held);
     return held.length === FOR_OTHERS || undefined;

@@ -69,7 +69,7 @@ export async function expectFailure(
   const { url, query } = { ...scene, ...failing };
   const call = expecting503Whole(createCaller({ url, key }));
   const countConnections = async () => {
-    const sql = "SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'parcel-store'";
+    const sql = "SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'boatyard'";
     const [row] = await query<{ count: number }>(sql);
     return row?.count ?? 0;
   };

@@ -31,7 +31,7 @@ let unavailable: Set<string>;
 beforeEach(async () => {
   unavailable = new Set();
   dataDir = await createTemporaryFolder();
-  postgres = await createEmbeddedPostgres({ dataDir, database: 'parcel_store' });
+  postgres = await createEmbeddedPostgres({ dataDir, database: 'boatyard' });
   await applyMigrations(postgres.url, definition.root);
   await createServiceRole(postgres.url);
   const environment = { DATABASE_URL: postgres.url, APP_ENV: 'staging', PORT: '0' };

@@ -1,7 +1,7 @@
 import { TimeoutError } from '@animal-store/batch-loader';
 import pg from 'pg';
 import { expect, expectTypeOf, test } from 'vitest';
-import { definition } from '#operations-under-test';
+import { definition, Prisma } from '#operations-under-test';
 import { openDatabase } from '../../src/connections/client.js';
 import {
   DatabaseOutage,
@@ -13,7 +13,6 @@ import { ApiError } from '../../src/errors/api-error.js';
 import { toApiError } from '../../src/operations/error-mapping.js';
 import type { Resource } from '../../src/operations/resource.js';
 import { OPERATION_TIMEOUT_MS } from '../../src/timing/timeouts.js';
-import { Prisma } from '../store/definition/generated/client.js';
 
 function withCode(code: string, message = 'failed'): Error {
   return Object.assign(new Error(message), { code });

@@ -70,7 +70,7 @@ test('a failed key lookup counts against nobody: it reports the limits of the ke
   service = await startService({ databaseUrl, anonymousPerMinute: 2 });
   call = createCaller(service);
   expect((await call(list.path)).status).toBe(200);
-  const unknown = generateKey('ps_test_');
+  const unknown = generateKey('by_test_');
   await proxy.cut();
   for (const path of [list.path, list.trpc, list.path]) {
     expect((await call(path, { key: unknown })).status).toBe(503);

@@ -1,8 +1,8 @@
 import { type Caller, oldToolCall, post, rpcPath, toolCall } from '@animal-store/platform/testing';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { create, list, otherList, resources } from '#operations-under-test';
-import { REMOVAL } from '../store/deprecated.js';
 import { deprecated } from '../support/deprecated.js';
+import { REMOVAL } from '../support/deprecated-operation.js';
 import { PUBLIC_URL, useService } from '../support/test-service.js';
 
 let now: number;

@@ -23,7 +23,7 @@ test('the definition of the store is right', () => {
 
 /** Members, and what is said of the definition that has them */
 const WRONG: readonly (readonly [members: object, message: string])[] = [
-  [named({ name: 'Parcel Store' }), 'identity.name must be lower case with hyphens, and is "Parcel Store"'],
+  [named({ name: 'Boat Yard' }), 'identity.name must be lower case with hyphens, and is "Boat Yard"'],
   [named({ interfaceVersion: '1' }), 'identity.interfaceVersion must be a version such as 1.0.0, and is "1"'],
   [named({ license: 'MIT' }), 'identity.license must be an object, and is "MIT"'],
   [
@@ -31,12 +31,12 @@ const WRONG: readonly (readonly [members: object, message: string])[] = [
     'identity.keyPrefix must be lower case with an underscore at its end, and at most six characters',
   ],
   [
-    named({ metricsPrefix: 'parcels' }),
+    named({ metricsPrefix: 'boats' }),
     'identity.metricsPrefix must be lower case with an underscore at its end',
   ],
   [
-    named({ grants: { parcels: ['DROP'] } }),
-    'identity.grants.parcels.0 must be SELECT, INSERT, UPDATE or DELETE',
+    named({ grants: { boats: ['DROP'] } }),
+    'identity.grants.boats.0 must be SELECT, INSERT, UPDATE or DELETE',
   ],
   [{ identity: undefined }, 'identity must be an object, and is missing'],
   [
@@ -64,7 +64,7 @@ const WRONG: readonly (readonly [members: object, message: string])[] = [
   [{ fallbackPlan: 'constructor' }, 'fallbackPlan must be a plan with limits, and is "constructor"'],
   [{ developmentPlan: 'gold' }, 'developmentPlan must be a plan with limits, and is "gold"'],
   [{ scopes: [] }, 'scopes must have at least one scope'],
-  [{ scopes: ['parcels, read'] }, 'scopes.0 must be visible ASCII without commas'],
+  [{ scopes: ['boats, read'] }, 'scopes.0 must be visible ASCII without commas'],
   [
     { scopes: ['any'] },
     'scopes.0 must be visible ASCII without commas, quotes and backslashes, and not the word any',
@@ -110,7 +110,7 @@ test('a command, even --help, ends with what is wrong in a definition, and each 
 const startWith = (change: string) => `
   const { defineStore } = await import('${builtModule('store/index.js')}');
   const { run } = await import('${builtModule('run.js')}');
-  const { definition } = await import('${BUILT}definition/definition.js');
+  const { definition } = await import('${BUILT}definition.js');
   const { resources } = await import('${BUILT}router.js');
   const store = { definition, resources: [...resources] };
   ${change}

@@ -3,14 +3,14 @@ import ts from 'typescript';
 import { expect, test } from 'vitest';
 import { definition } from '#operations-under-test';
 
-const STORE = 'packages/platform/test/store';
+const STORE = 'examples/boatyard';
 
 /** What TypeScript says of a file beside store.ts that only the compiler sees. */
 function compile(code: string): string[] {
-  const path = resolve(STORE, 'wrong.ts');
+  const path = resolve(STORE, 'src/wrong.ts');
   const { config } = ts.readConfigFile(`${STORE}/tsconfig.json`, ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(
-    { ...config, include: [], files: ['store.ts'] },
+    { ...config, include: [], files: ['src/store.ts'] },
     ts.sys,
     STORE,
   );

@@ -245,7 +245,7 @@ test('the log and the metrics mark what was rehearsed, and nothing else', async 
     [200, undefined, 30],
   ]);
   const metrics = await (await fetch(`${logged.url}/metrics`)).text();
-  const series = [...metrics.matchAll(/^parcel_store_http_request_duration_seconds_count\{(.*)\} 1$/gm)];
+  const series = [...metrics.matchAll(/^boatyard_http_request_duration_seconds_count\{(.*)\} 1$/gm)];
   const isRehearsed = (status: number) =>
     series
       .filter(([, labels]) => labels?.includes(`status="${status}"`))

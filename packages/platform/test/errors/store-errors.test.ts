@@ -6,29 +6,29 @@ import type { Resource } from '../../src/operations/resource.js';
 import { defineStore } from '../../src/store/define-store.js';
 import { useService } from '../support/test-service.js';
 
-const toyErrors = {
+const sailErrors = {
   ...ownDefinition.errors,
-  toy_in_use: {
+  sail_in_use: {
     status: 409,
     trpcCode: 'CONFLICT',
-    message: 'The toy is in a box.',
-    description: 'something refers to the toy',
+    message: 'The sail is in a locker.',
+    description: 'something refers to the sail',
   },
 } as const;
-const definition = { ...ownDefinition, errors: toyErrors };
+const definition = { ...ownDefinition, errors: sailErrors };
 const { ApiError, createProcedure } = defineStore(definition);
 
-const CODE = 'toy_in_use';
-const BODY = { code: CODE, message: 'The toy is in a box.', status: 409 };
+const CODE = 'sail_in_use';
+const BODY = { code: CODE, message: 'The sail is in a locker.', status: 409 };
 
-const toys: Resource<object> = {
-  name: 'toys',
-  description: 'Things that animals play with',
+const sails: Resource<object> = {
+  name: 'sails',
+  description: 'What drives the boats',
   createStore: () => ({}),
   procedures: {
-    packToy: createProcedure()
+    packSail: createProcedure()
       .meta({
-        openapi: { method: 'POST', path: '/toys', summary: 'Pack a toy' },
+        openapi: { method: 'POST', path: '/sails', summary: 'Pack a sail' },
         stability: 'beta',
         scope: 'any',
         idempotent: false,
@@ -42,23 +42,23 @@ const toys: Resource<object> = {
   },
 };
 
-const { call } = useService({ definition, resources: [...resources, toys] });
+const { call } = useService({ definition, resources: [...resources, sails] });
 
-const pack = post({ name: 'Ball' });
+const pack = post({ name: 'Jib' });
 
 test('an error code of the store is answered over all protocols, as it is defined', async () => {
-  const rest = await call('/v1/toys', pack);
+  const rest = await call('/v1/sails', pack);
   expect([rest.status, rest.body]).toEqual([409, BODY]);
-  const { body } = await call('/trpc/packToy', pack);
+  const { body } = await call('/trpc/packSail', pack);
   expect(body.error.data).toMatchObject({ code: 'CONFLICT', httpStatus: 409, error: BODY });
-  const { result } = (await call('/mcp', toolCall('packToy', { name: 'Ball' }))).body;
+  const { result } = (await call('/mcp', toolCall('packSail', { name: 'Jib' }))).body;
   expect(result).toMatchObject({ isError: true, structuredContent: BODY });
 });
 
 test('it is rehearsed like any other', async () => {
   const { status, body, headers } = await call(
-    '/v1/toys',
-    post({ name: 'Ball' }, { prefer: `error=${CODE}` }),
+    '/v1/sails',
+    post({ name: 'Jib' }, { prefer: `error=${CODE}` }),
   );
   expect([status, body, headers.get('preference-applied')]).toEqual([409, BODY, `error=${CODE}`]);
 });
@@ -69,9 +69,9 @@ test('the document has it for the operations that name it, and among the codes t
     const { $ref, ...response } = operation.responses['409'] ?? {};
     return JSON.stringify($ref === undefined ? response : components.responses[$ref.split('/').at(-1) ?? '']);
   };
-  expect(codesOf(paths['/toys'].post)).toContain(CODE);
+  expect(codesOf(paths['/sails'].post)).toContain(CODE);
   for (const [path, operations] of Object.entries<object>(paths)) {
-    if (path === '/toys') continue;
+    if (path === '/sails') continue;
     for (const operation of Object.values(operations)) expect(codesOf(operation)).not.toContain(CODE);
   }
   expect(components.schemas.Error.properties.code.anyOf[0].enum).toContain(CODE);

@@ -10,7 +10,7 @@ import { FILLERS, fill, findGrowth } from '../support/growth.js';
 import { exchange } from '../support/raw-http.js';
 import { useService } from '../support/test-service.js';
 
-const { redactKeys } = createKeySearch('ps_');
+const { redactKeys } = createKeySearch('by_');
 
 const { service } = useService({
   // What is logged is searched for keys.

@@ -98,7 +98,7 @@ const createHostileRequests = (mark: string): Hostile[] => [
   { method: 'GET', path: `/trpc/${'x,'.repeat(3_000)}?batch=1` },
   { method: 'GET', path: `${list.trpc}?input={` },
   { method: 'GET', path: `${list.path}?${'a=1&'.repeat(2_000)}limit=0` },
-  { method: 'GET', path: list.path, headers: { authorization: `Bearer ps_test_${mark}` } },
+  { method: 'GET', path: list.path, headers: { authorization: `Bearer by_test_${mark}` } },
   { method: 'GET', path: list.path, headers: { 'x-request-id': mark, 'idempotency-key': mark } },
   { method: 'GET', path: list.path, headers: { x: 'y'.repeat(20_000) } },
 ];
@@ -130,7 +130,7 @@ async function attack(url: string, key: string, requests: number): Promise<void>
 }
 
 /** The series of requests that got a response. Whether any client left before its response is a matter of chance. */
-const RESPONSE_SERIES = /^parcel_store_(?:http|limiter)_(?!.*status="499").*(?= \S+$)/gm;
+const RESPONSE_SERIES = /^boatyard_(?:http|limiter)_(?!.*status="499").*(?= \S+$)/gm;
 const withoutStatus = (series: string) => series.replace(/status="\d+"/, '');
 
 test('20,000 hostile requests grow memory by less than 150 MB and add no labels', async () => {
@@ -138,7 +138,7 @@ test('20,000 hostile requests grow memory by less than 150 MB and add no labels'
   const readMetrics = async () => {
     const text = await (await fetch(`${url}/metrics`)).text();
     const bytes = Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1]);
-    const counts = [...text.matchAll(/^parcel_store_http_request_duration_seconds_count\{.*\} (\d+)$/gm)];
+    const counts = [...text.matchAll(/^boatyard_http_request_duration_seconds_count\{.*\} (\d+)$/gm)];
     const total = counts.reduce((sum, [, count]) => sum + Number(count), 0);
     const series: string[] = text.match(RESPONSE_SERIES) ?? [];
     return { megabytes: bytes / 2 ** 20, series, total, text };
@@ -181,7 +181,7 @@ test('clients that never wait for a response neither grow the process nor stop i
   };
   const call = createCaller({ url, key });
   const bearer = (token: string) => `Host: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-  const unknown = () => bearer(generateKey('ps_test_'));
+  const unknown = () => bearer(generateKey('by_test_'));
   const floodWithEach = async () => {
     for (const write of [
       () => `GET ${list.path} HTTP/1.1\r\n${unknown()}`,

@@ -86,7 +86,7 @@ function createRow({ perMinute, perDay = 1_000_000 }: Limits): ApiKey {
     id: createKey({ perMinute }).id,
     name: 'limited',
     owner: null,
-    hint: 'ps_test_abcd',
+    hint: 'by_test_abcd',
     plan: 'enterprise',
     perMinute,
     perDay,

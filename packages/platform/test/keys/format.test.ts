@@ -19,9 +19,9 @@ function issueKey(prefix: string, random: string): string {
   return prefix + random + digits.join('');
 }
 
-const { redactKeys } = createKeySearch('ps_');
+const { redactKeys } = createKeySearch('by_');
 
-test.each([livePrefix('ps_'), testPrefix('ps_')])(
+test.each([livePrefix('by_'), testPrefix('by_')])(
   'keys %s… that were issued once stay well-formed for good',
   (prefix) => {
     for (const random of ['0'.repeat(30), 'z'.repeat(30), 'aZ09bY18cX27dW36eV45fU54gT63hS'])

@@ -171,7 +171,7 @@ test("a ban of the service's own is on record with its role and application_name
   await expect
     .poll(bans)
     .toMatchObject([
-      { sessionRole: findServers().serviceRole.name, applicationName: 'parcel-store', newValue: '300' },
+      { sessionRole: findServers().serviceRole.name, applicationName: 'boatyard', newValue: '300' },
     ]);
 });
 
@@ -180,7 +180,7 @@ test('keys history shows the changes of a key by the command line, which names t
   const { id } = await runKeys(environment, 'create', '--name', 'shop', '--plan', 'free', '--owner', 'acme');
   await runKeys(environment, 'set-plan', id, '--plan', 'pro');
   const changes = await runKeys(environment, 'history', id.slice(0, 13));
-  const by = (command: string) => `parcel-store keys ${command} by `;
+  const by = (command: string) => `boatyard keys ${command} by `;
   expect(changes).toMatchObject([
     { id, name: 'shop', column: null, applicationName: expect.stringContaining(by('create')) },
     { column: 'plan', oldValue: 'free', newValue: 'pro', sessionRole: findServers().serviceRole.name },

@@ -69,7 +69,7 @@ test('a database that takes the name of another one has its keys in effect withi
   const url = await createTestDatabase();
   const [name, other] = [new URL(url).pathname.slice(1), `${new URL(url).pathname.slice(1)}_other`];
   const connections = openConnections(url, () => {});
-  const { key } = await createKeyStore(connections, 'ps_test_', definition.scopes).create({
+  const { key } = await createKeyStore(connections, 'by_test_', definition.scopes).create({
     name: 'x',
     plan: 'business',
   });
@@ -121,7 +121,7 @@ test('another value in any column of a key that requests read is a change, and t
   const url = await createTestDatabase();
   const connections = openConnections(asService(url), () => {});
   onTestFinished(() => connections.close());
-  const store = createKeyStore(connections, 'ps_test_', definition.scopes);
+  const store = createKeyStore(connections, 'by_test_', definition.scopes);
   const columns = await execute<{ name: string }>(
     url,
     `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'api_keys'::regclass AND attnum > 0 AND NOT attisdropped`,
@@ -150,7 +150,7 @@ test('a key in use is not looked up again while nothing changes', async () => {
   const read = async (statement: string) => {
     const text = await (await fetch(`${service.url}/metrics`)).text();
     const [, count] =
-      new RegExp(`parcel_store_database_query_duration_seconds_count{statement="${statement}"} (\\d+)`).exec(
+      new RegExp(`boatyard_database_query_duration_seconds_count{statement="${statement}"} (\\d+)`).exec(
         text,
       ) ?? [];
     return Number(count ?? 0);

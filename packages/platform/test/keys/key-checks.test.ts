@@ -37,7 +37,7 @@ interface Check {
 
 /** An authenticator on a database that has `count` keys, and whose answers to checks the test gives. */
 function setUp(count = 1) {
-  const keys = Array.from({ length: count }, () => generateKey('ps_test_'));
+  const keys = Array.from({ length: count }, () => generateKey('by_test_'));
   const rows = new Map(keys.map((key, n) => [hashKey(key).toString('hex'), String(n)]));
   const checks: Check[] = [];
   let lookups = 0;
@@ -57,7 +57,7 @@ function setUp(count = 1) {
           });
         }),
     },
-    prefix: 'ps_test_',
+    prefix: 'by_test_',
     now: Date.now,
   });
   const use = (position = 0) => authenticator.authenticate(`Bearer ${keys[position]}`);
@@ -164,10 +164,10 @@ test('a key that was not in the database is refused for a time that begins when 
       findByHashes: () => new Promise((resolve) => (respond = () => resolve([found]))),
       findChanged: async () => [],
     },
-    prefix: 'ps_test_',
+    prefix: 'by_test_',
     now: Date.now,
   });
-  const header = `Bearer ${generateKey('ps_test_')}`;
+  const header = `Bearer ${generateKey('by_test_')}`;
   const first = authenticate(header);
   await new Promise(setImmediate);
   await pass(1_000);

@@ -14,7 +14,7 @@ interface Statement {
 
 /** An authenticator on a store that holds the given keys and responds when the test says so. */
 function setUp(validCount: number, count: number) {
-  const keys = Array.from({ length: count }, () => generateKey('ps_test_'));
+  const keys = Array.from({ length: count }, () => generateKey('by_test_'));
   const hashes = keys.map((key) => hashKey(key).toString('hex'));
   const statements: Statement[] = [];
   const find = (position: number) =>
@@ -27,7 +27,7 @@ function setUp(validCount: number, count: number) {
       statements.push({ keys: positions, respond: () => resolve(positions.map(find)) });
     });
   const store = { findByHashes, findChanged: async () => [] };
-  const authenticator = createAuthenticator({ store, prefix: 'ps_test_', now: Date.now });
+  const authenticator = createAuthenticator({ store, prefix: 'by_test_', now: Date.now });
   const authenticate = async (position: number, isOverLimit = false) => {
     const found = await authenticator.authenticate(`Bearer ${keys[position]}`, () => isOverLimit);
     if ('rejected' in found) return found.rejected.code;

@@ -18,14 +18,14 @@ const plain = { name: 'a key', plan: 'free', perMinute: null, perDay: null, expi
 test.each([
   ['no header', null, 'missing_api_key'],
   ['another scheme', 'Basic dXNlcjpwYXNz', 'missing_api_key'],
-  ['a key without a scheme', generateKey('ps_test_'), 'missing_api_key'],
+  ['a key without a scheme', generateKey('by_test_'), 'missing_api_key'],
   ['a scheme alone', 'Bearer', 'missing_api_key'],
   ['a scheme and blanks', 'Bearer    ', 'missing_api_key'],
   ['garbage', 'Bearer nonsense', 'invalid_api_key'],
-  ['two words', 'Bearer ps_test_a ps_test_b', 'invalid_api_key'],
+  ['two words', 'Bearer by_test_a by_test_b', 'invalid_api_key'],
   ['a name of the prototype', 'Bearer __proto__', 'invalid_api_key'],
-  ['a well-formed key that was never issued', `Bearer ${generateKey('ps_test_')}`, 'invalid_api_key'],
-  ['a production key', `Bearer ${generateKey('ps_live_')}`, 'invalid_api_key'],
+  ['a well-formed key that was never issued', `Bearer ${generateKey('by_test_')}`, 'invalid_api_key'],
+  ['a production key', `Bearer ${generateKey('by_live_')}`, 'invalid_api_key'],
 ])('%s is a 401 on both protocols, before any input is checked', async (_name, authorization, code) => {
   const headers: Record<string, string> = authorization === null ? {} : { authorization };
   for (const path of [`${list.path}?limit=x`, `${list.path}/x`]) {
@@ -101,7 +101,7 @@ test('the database holds the hash of a key and never the key', async () => {
   const { key, apiKey } = await service.keys.create(plain);
   const { rows } = await service.database.pool.query('SELECT * FROM api_keys WHERE id = $1', [apiKey.id]);
   expect(rows[0].hash).toEqual(hashKey(key));
-  expect(JSON.stringify(rows).includes(key.slice('ps_test_'.length + 6))).toBe(false);
+  expect(JSON.stringify(rows).includes(key.slice('by_test_'.length + 6))).toBe(false);
   expect(Object.keys(apiKey)).not.toContain('hash');
 });
 
@@ -109,7 +109,7 @@ test('garbage is rejected without a query', async () => {
   const store = {
     findByHashes: () => Promise.reject(new Error('the database was queried')),
   } as unknown as KeyStore;
-  const { authenticate } = createAuthenticator({ store, prefix: 'ps_test_', now: Date.now });
+  const { authenticate } = createAuthenticator({ store, prefix: 'by_test_', now: Date.now });
   const garbage = fc.oneof(fc.string(), fc.stringMatching(/^as_(live|test)_[0-9A-Za-z]{36}$/));
   await fc.assert(
     fc.asyncProperty(garbage, async (text) => {
@@ -127,8 +127,8 @@ test('an unknown key is looked up once a second at most, and the cache of unknow
   const store = { findByHashes } as unknown as KeyStore;
   // Time stands still, so that no lookup expires.
   vi.spyOn(performance, 'now').mockReturnValue(1_000);
-  const { authenticate } = createAuthenticator({ store, prefix: 'ps_test_', now: Date.now });
-  const unknown = Array.from({ length: 10_001 }, () => `Bearer ${generateKey('ps_test_')}`);
+  const { authenticate } = createAuthenticator({ store, prefix: 'by_test_', now: Date.now });
+  const unknown = Array.from({ length: 10_001 }, () => `Bearer ${generateKey('by_test_')}`);
   const expectRejected = async (header = '') =>
     expect(await authenticate(header)).toMatchObject({ rejected: { status: 401 } });
   await Promise.all([expectRejected(unknown[0]), expectRejected(unknown[0])]);
@@ -149,8 +149,8 @@ test('a key is looked up once, however its header is written', async () => {
   };
   const store = { findByHashes } as unknown as KeyStore;
   vi.spyOn(performance, 'now').mockReturnValue(1_000);
-  const { authenticate, peek } = createAuthenticator({ store, prefix: 'ps_test_', now: Date.now });
-  const key = generateKey('ps_test_');
+  const { authenticate, peek } = createAuthenticator({ store, prefix: 'by_test_', now: Date.now });
+  const key = generateKey('by_test_');
   for (const scheme of ['bearer ', `Bearer${' '.repeat(15_000)}`, 'BEARER  ', 'Bearer '])
     expect(await authenticate(scheme + key)).toMatchObject({ apiKey });
   expect(lookups).toBe(1);
@@ -160,13 +160,13 @@ test('a key is looked up once, however its header is written', async () => {
 test('a generated key is well-formed, and no longer is when any one character changes', async () => {
   fc.assert(
     fc.property(
-      fc.constantFrom('ps_live_' as const, 'ps_test_' as const),
+      fc.constantFrom('by_live_' as const, 'by_test_' as const),
       fc.nat(),
       fc.string({ minLength: 1, maxLength: 1 }),
       (prefix, at, character) => {
         const key = generateKey(prefix);
         expect(isWellFormedKey(key, prefix)).toBe(true);
-        expect(isWellFormedKey(key, prefix === 'ps_live_' ? 'ps_test_' : 'ps_live_')).toBe(false);
+        expect(isWellFormedKey(key, prefix === 'by_live_' ? 'by_test_' : 'by_live_')).toBe(false);
         const place = at % key.length;
         const changed = key.slice(0, place) + character + key.slice(place + 1);
         expect(isWellFormedKey(changed, prefix)).toBe(changed === key);
@@ -176,6 +176,6 @@ test('a generated key is well-formed, and no longer is when any one character ch
 });
 
 test('generated keys are unique', () => {
-  const keys = Array.from({ length: 2_000 }, () => generateKey('ps_test_'));
+  const keys = Array.from({ length: 2_000 }, () => generateKey('by_test_'));
   expect(new Set(keys).size).toBe(keys.length);
 });

@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 
 /** Whether a key works. Nothing is cached, so that only the clock decides. */
 async function works(key: string | undefined): Promise<boolean> {
-  const { authenticate } = createAuthenticator({ store: service.keys, prefix: 'ps_test_', now: () => now });
+  const { authenticate } = createAuthenticator({ store: service.keys, prefix: 'by_test_', now: () => now });
   return 'apiKey' in (await authenticate(`Bearer ${key}`));
 }
 
@@ -20,7 +20,7 @@ test('the old key works during the overlap, as the same key, and ends exactly wi
   const { key: old, apiKey } = await service.keys.create(plain);
   const rotated = await rotate(service.keys, apiKey.id, new Date(now + HOUR_MS));
   expect(rotated?.apiKey.previousExpiresAt?.getTime()).toBe(now + HOUR_MS);
-  const { authenticate } = createAuthenticator({ store: service.keys, prefix: 'ps_test_', now: () => now });
+  const { authenticate } = createAuthenticator({ store: service.keys, prefix: 'by_test_', now: () => now });
   const [byOld, byNew] = [await authenticate(`Bearer ${old}`), await authenticate(`Bearer ${rotated?.key}`)];
   expect([byOld, byNew]).toMatchObject([{ apiKey: { id: apiKey.id } }, { apiKey: { id: apiKey.id } }]);
   now += HOUR_MS - 1;
@@ -79,7 +79,7 @@ test('revocation and a change of plan apply to the old key as to the new one', a
   const { key: old, apiKey } = await service.keys.create(plain);
   const rotated = await rotate(service.keys, apiKey.id, new Date(now + HOUR_MS));
   await service.keys.setPlanAll([apiKey.id], { plan: 'pro', perMinute: null, perDay: null });
-  const { authenticate } = createAuthenticator({ store: service.keys, prefix: 'ps_test_', now: () => now });
+  const { authenticate } = createAuthenticator({ store: service.keys, prefix: 'by_test_', now: () => now });
   expect(await authenticate(`Bearer ${old}`)).toMatchObject({ apiKey: { plan: 'pro' } });
   await service.keys.revoke(apiKey.id, new Date());
   expect([await works(old), await works(rotated?.key)]).toEqual([false, false]);

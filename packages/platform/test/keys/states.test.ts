@@ -17,7 +17,7 @@ test('a key has the same state where SQL selects it as where a command shows it,
   );
   const values = rows.map((row, n) => {
     const dates = row.map((each) => (each ? `'${each}'::timestamptz` : 'NULL'));
-    return `('of states', sha256('${n}'), 'ps_test_abcd', 'free', ${dates.join(', ')})`;
+    return `('of states', sha256('${n}'), 'by_test_abcd', 'free', ${dates.join(', ')})`;
   });
   await execute(
     service.databaseUrl,

@@ -34,7 +34,7 @@ test('a start ends with the sentence, too', async () => {
   const built = programOf('main').replace('main.js', '');
   const script = `
     const { run } = await import('${builtModule('run.js')}');
-    const { definition } = await import('${built}definition/definition.js');
+    const { definition } = await import('${built}definition.js');
     const { resources } = await import('${built}router.js');
     const plans = { ...definition.plans, gold: { perMinute: 60 } };
     await run({ definition: { ...definition, plans }, resources });`;

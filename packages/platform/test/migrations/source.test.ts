@@ -29,7 +29,7 @@ test('a DATA_DIR that cannot be used is rejected on one line, with the reason an
 test('the embedded database and its role keep the names that existing data directories use', async () => {
   const { url, close } = await open(folder, 'service');
   await close();
-  expect(new URL(url)).toMatchObject({ username: 'parcel_store', pathname: '/parcel_store' });
+  expect(new URL(url)).toMatchObject({ username: 'boatyard', pathname: '/boatyard' });
 });
 
 test('a second service is rejected with the pid of the first and advice about DATA_DIR, and a guest may join the first', async () => {

@@ -39,13 +39,13 @@ async function scrape({ url }: Pick<TestService, 'url'>): Promise<string> {
 const seriesOf = (text: string) =>
   text
     .split('\n')
-    .filter((line) => /^parcel_store_(http|limiter)_/.test(line))
+    .filter((line) => /^boatyard_(http|limiter)_/.test(line))
     .map((line) => line.slice(0, line.lastIndexOf(' ')));
 
 /** The counts of requests by their labels. */
 const counts = (text: string) =>
   Object.fromEntries(
-    [...text.matchAll(/^parcel_store_http_request_duration_seconds_count\{(.*)\} (\d+)$/gm)].map(
+    [...text.matchAll(/^boatyard_http_request_duration_seconds_count\{(.*)\} (\d+)$/gm)].map(
       ([, labels, count]) => [labels?.replaceAll(/\w+="([^"]*)",?/g, '$1 ').trim(), Number(count)],
     ),
   );
@@ -119,7 +119,7 @@ test('decisions of the limiter are counted by outcome, store and plan', async ()
   const count = (outcome: string, store: string, plan: string) =>
     Number(
       text.split(
-        `parcel_store_limiter_decisions_total{outcome="${outcome}",store="${store}",plan="${plan}"} `,
+        `boatyard_limiter_decisions_total{outcome="${outcome}",store="${store}",plan="${plan}"} `,
       )[1]?.[0],
     );
   expect(count('admitted', 'memory', 'enterprise')).toBe(2);
@@ -132,15 +132,15 @@ test('decisions of the limiter are counted by outcome, store and plan', async ()
 test("every metric carries the service's prefix, beside those of every process and of Node.js", async () => {
   const { service } = await serve();
   const names = [...(await scrape(service)).matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name);
-  expect(names).toContain('parcel_store_build_info');
-  expect(names.filter((name) => !/^(parcel_store|process|nodejs)_/.test(name ?? ''))).toEqual([]);
+  expect(names).toContain('boatyard_build_info');
+  expect(names.filter((name) => !/^(boatyard|process|nodejs)_/.test(name ?? ''))).toEqual([]);
 });
 
 test('a request that takes less than a millisecond has buckets of its own', async () => {
   const { service, call } = await serve();
   await call(list.path);
   const text = await scrape(service);
-  const buckets = /^parcel_store_http_request_duration_seconds_bucket\{le="([^"]+)"/gm;
+  const buckets = /^boatyard_http_request_duration_seconds_bucket\{le="([^"]+)"/gm;
   const bounds = [...text.matchAll(buckets)].map(([, bound]) => Number(bound));
   expect(bounds.slice(0, 3)).toEqual([0.00025, 0.0005, 0.001]);
 });
@@ -152,26 +152,26 @@ test('connections of clients are counted', async () => {
   // Scrapes have connections of their own, but not as many.
   const sockets = Array.from({ length: 50 }, () => connect(service.port, '127.0.0.1'));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-  await expect.poll(() => readMetric('parcel_store_http_connections')).toBeGreaterThanOrEqual(50);
+  await expect.poll(() => readMetric('boatyard_http_connections')).toBeGreaterThanOrEqual(50);
   for (const socket of sockets) socket.destroy();
-  await expect.poll(() => readMetric('parcel_store_http_connections')).toBeLessThan(10);
-  expect(await readMetric('parcel_store_http_connections_accepted_total')).toBeGreaterThanOrEqual(50);
+  await expect.poll(() => readMetric('boatyard_http_connections')).toBeLessThan(10);
+  expect(await readMetric('boatyard_http_connections_accepted_total')).toBeGreaterThanOrEqual(50);
 });
 
 test('pool statistics, event-loop delay and process state are exported', async () => {
   const { service, call } = await serve();
   await call(list.path);
   const text = await scrape(service);
-  expect(text).toMatch(/^parcel_store_database_pool_connections [1-9]/m);
-  expect(text).toMatch(/^parcel_store_database_pool_idle_connections [1-9]/m);
-  expect(text).toMatch(/^parcel_store_database_pool_waiting_queries 0$/m);
+  expect(text).toMatch(/^boatyard_database_pool_connections [1-9]/m);
+  expect(text).toMatch(/^boatyard_database_pool_idle_connections [1-9]/m);
+  expect(text).toMatch(/^boatyard_database_pool_waiting_queries 0$/m);
   for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes']) {
     expect(text).toMatch(new RegExp(`^${name} \\d`, 'm'));
   }
   for (const flag of [
-    'parcel_store_limits_degraded 0',
-    'parcel_store_database_ready 1',
-    'parcel_store_service_overloaded{reason="queue"} 0',
+    'boatyard_limits_degraded 0',
+    'boatyard_database_ready 1',
+    'boatyard_service_overloaded{reason="queue"} 0',
   ]) {
     expect(text).toContain(`\n${flag}\n`);
   }
@@ -191,10 +191,10 @@ test('a degraded state is exported', async () => {
   });
   expect((await call(list.path)).status).toBe(200);
   const text = await scrape(service);
-  expect(text).toContain('\nparcel_store_limits_degraded 1\n');
-  expect(text).toContain('\nparcel_store_database_ready 0\n');
+  expect(text).toContain('\nboatyard_limits_degraded 1\n');
+  expect(text).toContain('\nboatyard_database_ready 0\n');
   expect(text).toContain(
-    'parcel_store_limiter_decisions_total{outcome="admitted",store="degraded",plan="enterprise"} 1',
+    'boatyard_limiter_decisions_total{outcome="admitted",store="degraded",plan="enterprise"} 1',
   );
 });
 
@@ -211,27 +211,22 @@ test('the version, query durations and the number of banned keys by plan are exp
   await readOthers(await service.serviceDatabase.loadPrisma());
   const { version } = JSON.parse(await readFile('package.json', 'utf8'));
   const text = await scrape(service);
-  expect(text).toContain(
-    `\nparcel_store_build_info{version="${version}",node_version="${process.version}"} 1\n`,
-  );
+  expect(text).toContain(`\nboatyard_build_info{version="${version}",node_version="${process.version}"} 1\n`);
   for (const statement of [`${TABLE}-list`, `${TABLE}-create`, 'prisma']) {
     expect(text).toMatch(
-      new RegExp(
-        `^parcel_store_database_query_duration_seconds_count\\{statement="${statement}"\\} [1-9]`,
-        'm',
-      ),
+      new RegExp(`^boatyard_database_query_duration_seconds_count\\{statement="${statement}"\\} [1-9]`, 'm'),
     );
   }
-  expect(text).not.toContain('parcel_store_redis_command_duration_seconds');
-  expect(text).toContain('\nparcel_store_api_keys_banned{plan="free"} 0\n');
-  expect(text).toContain('\nparcel_store_api_key_usage_dropped 0\n');
+  expect(text).not.toContain('boatyard_redis_command_duration_seconds');
+  expect(text).toContain('\nboatyard_api_keys_banned{plan="free"} 0\n');
+  expect(text).toContain('\nboatyard_api_key_usage_dropped 0\n');
 
   await service.keys.ban(apiKey.id, 300);
-  await expect.poll(() => scrape(service)).toContain('\nparcel_store_api_keys_banned{plan="free"} 1\n');
-  expect(await scrape(service)).toContain('\nparcel_store_api_keys_banned{plan="pro"} 0\n');
+  await expect.poll(() => scrape(service)).toContain('\nboatyard_api_keys_banned{plan="free"} 1\n');
+  expect(await scrape(service)).toContain('\nboatyard_api_keys_banned{plan="pro"} 0\n');
   expect((await call(list.path, { key })).body.code).toBe('api_key_banned');
   await service.keys.unban(apiKey.id);
-  await expect.poll(() => scrape(service)).toContain('\nparcel_store_api_keys_banned{plan="free"} 0\n');
+  await expect.poll(() => scrape(service)).toContain('\nboatyard_api_keys_banned{plan="free"} 0\n');
 });
 
 test('keys that expire within seven days are counted by plan', async () => {
@@ -241,8 +236,8 @@ test('keys that expire within seven days are counted by plan', async () => {
   for (const expiresAt of [inDays(-1), inDays(6.9), inDays(7.1), null])
     await service.keys.create({ name: 'x', expiresAt, ...plan });
   const text = await scrape(service);
-  expect(text).toContain('\nparcel_store_api_keys_expiring{plan="pro"} 1\n');
-  expect(text).toContain('\nparcel_store_api_keys_expiring{plan="free"} 0\n');
+  expect(text).toContain('\nboatyard_api_keys_expiring{plan="pro"} 1\n');
+  expect(text).toContain('\nboatyard_api_keys_expiring{plan="free"} 0\n');
 });
 
 test('a query that fails is part of the durations', async () => {
@@ -265,13 +260,13 @@ test.each([
 ])('while the count of keys %s, a scrape succeeds without it', async (_, countKeys) => {
   const { service } = await serve({ countKeys });
   const text = await scrape(service);
-  expect(text).toContain('\nparcel_store_database_ready 1\n');
-  expect(text).not.toMatch(/^parcel_store_api_keys_(banned|expiring)/m);
+  expect(text).toContain('\nboatyard_database_ready 1\n');
+  expect(text).not.toMatch(/^boatyard_api_keys_(banned|expiring)/m);
 });
 
 test('keys most of whose requests are denied show as a number, whatever their number', async () => {
   const { service } = await serve({ usage: { count() {}, waiting: 0, dropped: 0, mostlyDenied: 3 } });
-  expect(await scrape(service)).toContain('\nparcel_store_api_keys_mostly_denied 3\n');
+  expect(await scrape(service)).toContain('\nboatyard_api_keys_mostly_denied 3\n');
 });
 
 test('with METRICS_PORT the server of the API has neither metrics nor health', async () => {

@@ -442,7 +442,7 @@ test('the line of a request has the name of its key', async () => {
   expect(await onlyLine()).toMatchObject({ keyId: expect.any(String), keyName: 'test' });
 });
 
-test.each([livePrefix('ps_'), testPrefix('ps_')])(
+test.each([livePrefix('by_'), testPrefix('by_')])(
   'a text that looks like a key (%s…) is in no line of a request, wherever the client puts it',
   async (prefix) => {
     const key = generateKey(prefix);
@@ -474,7 +474,7 @@ test.each([livePrefix('ps_'), testPrefix('ps_')])(
 );
 
 test('what only begins like a key stays in the log: it has no checksum', async () => {
-  const text = `${testPrefix('ps_')}${'x'.repeat(36)}`;
+  const text = `${testPrefix('by_')}${'x'.repeat(36)}`;
   await call(`/v1/${text}`);
   expect(await onlyLine()).toMatchObject({ path: `/v1/${text}` });
 });

@@ -21,54 +21,54 @@ import { createChecker, type ListedOperation } from '../support/openapi-checker.
 import { findServers } from '../support/service-role.js';
 import { useService } from '../support/test-service.js';
 
-// Rentals of boats: a resource whose paths name what its items belong to.
+// Rentals of canoes: a resource whose paths name what its items belong to.
 
-const name = text(1, 100).meta({ description: 'Name of the boat' });
+const name = text(1, 100).meta({ description: 'Name of the canoe' });
 const tags = z
   .array(text(1, 20).meta({ description: 'A word' }))
   .max(5)
   .meta({ description: 'Words to find it by' });
-const newBoat = z
+const newCanoe = z
   .object({ name, tags }, { error: INPUT_ERROR })
-  .meta({ id: 'NewBoat', examples: [{ name: 'Emma', tags: ['sloop'] }] });
-const boat = z
+  .meta({ id: 'NewCanoe', examples: [{ name: 'Emma', tags: ['sloop'] }] });
+const canoe = z
   .object({ id: assignedId(), name, tags })
-  .meta({ id: 'Boat', examples: [{ id: 1, name: 'Emma', tags: ['sloop'] }] });
-const boatId = int64().meta({ description: 'Identifier of the boat' });
+  .meta({ id: 'Canoe', examples: [{ id: 1, name: 'Emma', tags: ['sloop'] }] });
+const canoeId = int64().meta({ description: 'Identifier of the canoe' });
 const due = date('When it is due');
 const fine = decimal(6, 2, 'What a day of delay costs').meta({
   description: 'What a day of delay costs, as 0.50',
 });
 const newRental = z
-  .object({ boatId, due, fine }, { error: INPUT_ERROR })
+  .object({ canoeId, due, fine }, { error: INPUT_ERROR })
   .meta({ id: 'NewRental', examples: [{ due: '2026-02-28', fine: '0.50' }] });
-const RENTAL = { id: 1, boatId: 1, due: '2026-02-28', fine: '0.50' };
-const rental = z.object({ id: assignedId(), boatId, due, fine }).meta({ id: 'Rental', examples: [RENTAL] });
+const RENTAL = { id: 1, canoeId: 1, due: '2026-02-28', fine: '0.50' };
+const rental = z.object({ id: assignedId(), canoeId, due, fine }).meta({ id: 'Rental', examples: [RENTAL] });
 const rentalList = pageOutput(rental).meta({ id: 'Rentals', examples: [[RENTAL]] });
 const rentalReference = z.object({
-  boatId,
+  canoeId,
   rentalId: int64().meta({ description: 'Identifier of the rental' }),
 });
 
-type Boat = z.output<typeof boat>;
+type Canoe = z.output<typeof canoe>;
 type Rental = z.output<typeof rental>;
 
-const boatTable = table<Boat, z.output<typeof newBoat>>('boats', {
+const canoeTable = table<Canoe, z.output<typeof newCanoe>>('canoes', {
   id: 'bigint',
   name: 'text',
   tags: 'text[]',
 });
 const rentalTable = table<Rental, z.output<typeof newRental>>('rentals', {
   id: 'bigint',
-  boatId: 'bigint',
+  canoeId: 'bigint',
   due: 'date',
   fine: 'decimal',
 });
 const createHarbourStore = (database: Database) => ({
-  addBoat: createInsert(database, boatTable),
-  getBoat: createReads(database, boatTable).get,
+  addCanoe: createInsert(database, canoeTable),
+  getCanoe: createReads(database, canoeTable).get,
   rent: createInsert(database, rentalTable),
-  ...createReads(database, rentalTable, { filters: ['boatId'] }),
+  ...createReads(database, rentalTable, { filters: ['canoeId'] }),
 });
 type HarbourStore = ReturnType<typeof createHarbourStore>;
 
@@ -77,24 +77,24 @@ const procedure = createProcedure<{ readonly harbour: HarbourStore }>();
 const meta = { stability: 'beta', scope: 'any' } as const;
 const harbour: Resource<HarbourStore> = {
   name: 'harbour',
-  description: 'Boats and their rentals',
+  description: 'Canoes and their rentals',
   createStore: createHarbourStore,
   procedures: {
-    addBoat: procedure
+    addCanoe: procedure
       .meta({
         ...meta,
-        openapi: { method: 'POST', path: '/boats', summary: 'Add a boat' },
-        success: { status: 201, location: ({ id }: Boat) => `/boats/${id}` },
+        openapi: { method: 'POST', path: '/canoes', summary: 'Add a canoe' },
+        success: { status: 201, location: ({ id }: Canoe) => `/canoes/${id}` },
         idempotent: true,
       })
-      .input(newBoat)
-      .output(boat)
-      .mutation(({ ctx, input }) => ctx.once((key) => ctx.harbour.addBoat(input, key))),
-    rentBoat: procedure
+      .input(newCanoe)
+      .output(canoe)
+      .mutation(({ ctx, input }) => ctx.once((key) => ctx.harbour.addCanoe(input, key))),
+    rentCanoe: procedure
       .meta({
         ...meta,
-        openapi: { method: 'POST', path: '/boats/{boatId}/rentals', summary: 'Rent a boat' },
-        success: { status: 201, location: ({ id, boatId }: Rental) => `/boats/${boatId}/rentals/${id}` },
+        openapi: { method: 'POST', path: '/canoes/{canoeId}/rentals', summary: 'Rent a canoe' },
+        success: { status: 201, location: ({ id, canoeId }: Rental) => `/canoes/${canoeId}/rentals/${id}` },
         idempotent: true,
       })
       .input(newRental)
@@ -109,34 +109,34 @@ const harbour: Resource<HarbourStore> = {
     listRentals: procedure
       .meta({
         ...meta,
-        openapi: { method: 'GET', path: '/boats/{boatId}/rentals', summary: 'List rentals of a boat' },
+        openapi: { method: 'GET', path: '/canoes/{canoeId}/rentals', summary: 'List rentals of a canoe' },
       })
-      .input(nestedPageInput({ boatId }, {}))
+      .input(nestedPageInput({ canoeId }, {}))
       .output(rentalList)
       .query(async ({ ctx, input }) => answerPage(ctx, input, await ctx.harbour.list(input))),
     getRental: procedure
       .meta({
         ...meta,
-        openapi: { method: 'GET', path: '/boats/{boatId}/rentals/{rentalId}', summary: 'Get a rental' },
+        openapi: { method: 'GET', path: '/canoes/{canoeId}/rentals/{rentalId}', summary: 'Get a rental' },
       })
       .input(rentalReference)
       .output(rental)
-      .query(async ({ ctx, input: { boatId, rentalId } }) => {
+      .query(async ({ ctx, input: { canoeId, rentalId } }) => {
         const found = await ctx.harbour.get(rentalId);
-        if (found?.boatId !== boatId) throw new ApiError('not_found');
+        if (found?.canoeId !== canoeId) throw new ApiError('not_found');
         return found;
       }),
   },
 };
 
 const SETUP = `
-  DROP TABLE IF EXISTS rentals, boats;
-  CREATE TABLE boats (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL, tags text[] NOT NULL);
+  DROP TABLE IF EXISTS rentals, canoes;
+  CREATE TABLE canoes (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL, tags text[] NOT NULL);
   CREATE TABLE rentals (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, boat_id bigint NOT NULL REFERENCES boats, due date NOT NULL,
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, canoe_id bigint NOT NULL REFERENCES canoes, due date NOT NULL,
     fine decimal(6, 2) NOT NULL);
-  CREATE INDEX ON rentals (boat_id, id);
-  INSERT INTO insert_turns VALUES ('boats'), ('rentals') ON CONFLICT DO NOTHING;`;
+  CREATE INDEX ON rentals (canoe_id, id);
+  INSERT INTO insert_turns VALUES ('canoes'), ('rentals') ON CONFLICT DO NOTHING;`;
 
 const checker = createChecker([harbour]);
 const findListed = (name: string) =>
@@ -146,43 +146,43 @@ const { call, service } = useService({ resources: [harbour] });
 
 beforeAll(async () => {
   const { name } = findServers().serviceRole;
-  await service.database.pool.query(`${SETUP} GRANT SELECT, INSERT, UPDATE ON boats, rentals TO ${name}`);
+  await service.database.pool.query(`${SETUP} GRANT SELECT, INSERT, UPDATE ON canoes, rentals TO ${name}`);
 });
 
 test('what belongs to something is created under its path, and listed by it, page by page', async () => {
-  const boats = [await call('/v1/boats', ordinaryInit(findListed('addBoat')))];
-  boats.push(await call('/v1/boats', post({ name: 'Persuasion', tags: [] })));
-  const [first, second] = boats.map(({ body }) => body);
-  const rent = (id: number, due: string) => call(`/v1/boats/${id}/rentals`, post({ due, fine: '0.5' }));
+  const canoes = [await call('/v1/canoes', ordinaryInit(findListed('addCanoe')))];
+  canoes.push(await call('/v1/canoes', post({ name: 'Persuasion', tags: [] })));
+  const [first, second] = canoes.map(({ body }) => body);
+  const rent = (id: number, due: string) => call(`/v1/canoes/${id}/rentals`, post({ due, fine: '0.5' }));
   for (const due of ['2026-02-28', '2026-03-31', '2026-04-30']) {
     const rented = await rent(first.id, due);
     expect([rented.status, rented.body]).toEqual([
       201,
-      { id: expect.any(Number), boatId: first.id, due, fine: '0.50' },
+      { id: expect.any(Number), canoeId: first.id, due, fine: '0.50' },
     ]);
     await rent(second.id, due);
     const path = rented.headers.get('location')?.replace(/^.*?\/v1/, '/v1') ?? '';
     expect((await call(path)).body).toEqual(rented.body);
   }
-  const page = await call(`/v1/boats/${first.id}/rentals?limit=2`);
+  const page = await call(`/v1/canoes/${first.id}/rentals?limit=2`);
   checker.expectDescribed('listRentals', page);
-  expect(page.body.map((rental: Rental) => [rental.boatId, rental.due])).toEqual([
+  expect(page.body.map((rental: Rental) => [rental.canoeId, rental.due])).toEqual([
     [first.id, '2026-02-28'],
     [first.id, '2026-03-31'],
   ]);
   const next = /<[^>]*(\/v1\/[^>]*)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1] ?? '';
-  expect((await call(next)).body).toMatchObject([{ boatId: first.id, due: '2026-04-30' }]);
-  const rpc = await call(rpcPath('listRentals', { boatId: first.id, limit: 2 }));
+  expect((await call(next)).body).toMatchObject([{ canoeId: first.id, due: '2026-04-30' }]);
+  const rpc = await call(rpcPath('listRentals', { canoeId: first.id, limit: 2 }));
   expect(rpc.body.result.data).toEqual(page.body);
 });
 
 test('a parent that does not exist is a 404, and what belongs to another one too', async () => {
-  expect((await call('/v1/boats/99999/rentals', post({ due: '2026-02-28', fine: '1' }))).status).toBe(404);
+  expect((await call('/v1/canoes/99999/rentals', post({ due: '2026-02-28', fine: '1' }))).status).toBe(404);
   const path = await existingPath(checker.operations, findListed('getRental'), call);
   expect((await call(`/v1${path}`)).status).toBe(200);
-  expect((await call(`/v1${path.replace(/boats\/\d+/, 'boats/99999')}`)).status).toBe(404);
-  expect((await call('/v1/boats/x/rentals')).status).toBe(404);
-  expect((await call('/v1/boats//rentals')).status).toBe(404);
+  expect((await call(`/v1${path.replace(/canoes\/\d+/, 'canoes/99999')}`)).status).toBe(404);
+  expect((await call('/v1/canoes/x/rentals')).status).toBe(404);
+  expect((await call('/v1/canoes//rentals')).status).toBe(404);
 });
 
 test('the checks of all operations know such paths', async () => {

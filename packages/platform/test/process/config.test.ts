@@ -21,7 +21,7 @@ test('an empty environment yields the documented defaults', () => {
     host: '127.0.0.1',
     metricsPort: undefined,
     appEnv: 'development',
-    keyPrefix: 'ps_test_',
+    keyPrefix: 'by_test_',
     databaseUrl: undefined,
     ignoredParameters: [],
     redisUrls: [],
@@ -66,7 +66,7 @@ test('every variable is read', () => {
     host: '::',
     metricsPort: 9464,
     appEnv: 'production',
-    keyPrefix: 'ps_live_',
+    keyPrefix: 'by_live_',
     databaseUrl: 'postgresql://user:secret@db/store',
     ignoredParameters: [],
     redisUrls: ['redis://a:6379', 'rediss://b:6380'],
@@ -88,8 +88,8 @@ test('every variable is read', () => {
 
 test('only production issues live keys', () => {
   const DATABASE_URL = 'postgres://db/store';
-  expect(readConfig(definition.identity, { APP_ENV: 'staging', DATABASE_URL }).keyPrefix).toBe('ps_test_');
-  expect(readConfig(definition.identity, { APP_ENV: 'production', DATABASE_URL }).keyPrefix).toBe('ps_live_');
+  expect(readConfig(definition.identity, { APP_ENV: 'staging', DATABASE_URL }).keyPrefix).toBe('by_test_');
+  expect(readConfig(definition.identity, { APP_ENV: 'production', DATABASE_URL }).keyPrefix).toBe('by_live_');
 });
 
 test.each([

@@ -45,7 +45,7 @@ async function startService(redirect: (command: string, folder: string) => strin
   });
   const countLost = async () => {
     const text = await fetch(`http://127.0.0.1:${port}/metrics`).then((response) => response.text());
-    return Number(/^parcel_store_log_lines_lost_total (\d+)$/m.exec(text)?.[1]);
+    return Number(/^boatyard_log_lines_lost_total (\d+)$/m.exec(text)?.[1]);
   };
   /** Requests of which every one has to be answered, with lines as long as they can be, until a condition holds */
   const load = async (isEnough: () => Promise<boolean>) => {

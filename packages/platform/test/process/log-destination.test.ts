@@ -97,7 +97,7 @@ async function startUnseen(environment: Environment, options: RunOptions = {}) {
   const service = runNode([programOf('main')], { ...environment, PORT: String(port) }, undefined, options);
   processes.programs.push(service);
   service.child.stdout?.destroy();
-  const call = createCaller({ url: `http://127.0.0.1:${port}`, key: 'ps_test_none' });
+  const call = createCaller({ url: `http://127.0.0.1:${port}`, key: 'by_test_none' });
   await expect
     .poll(async () => (await call('/health/ready').catch(() => undefined))?.status, { timeout: 30_000 })
     .toBe(200);

@@ -43,7 +43,7 @@ const SCRIPT = `
 test.each(['production', 'development'])(
   'no line of the log in %s has a key, wherever it comes from',
   async (APP_ENV) => {
-    const key = generateKey(testPrefix('ps_'));
+    const key = generateKey(testPrefix('by_'));
     const program = runNode(['--input-type=module', '--eval', SCRIPT], { APP_ENV, KEY: key });
     expect(await program.ended, program.output()).toBe(0);
     expect(program.output()).toContain(`an error with ${key.slice(0, 12)}…`);

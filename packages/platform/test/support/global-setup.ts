@@ -78,6 +78,6 @@ async function preparePostgres(): Promise<Closer> {
 
 /** Tests import Prisma's generated clients, and start what is in dist/. */
 function build(): void {
-  for (const script of ['scripts/build.js', 'scripts/test-store.js'])
+  for (const script of ['scripts/build.js', 'scripts/boatyard.js'])
     execFileSync(process.execPath, [script], { stdio: 'inherit' });
 }

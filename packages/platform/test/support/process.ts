@@ -1,4 +1,3 @@
-import { pathToFileURL } from 'node:url';
 import { createPrograms } from '@animal-store/platform/testing';
 import { definition, resources } from '#operations-under-test';
 
@@ -6,9 +5,7 @@ import { definition, resources } from '#operations-under-test';
 export const { programOf, run, runInProcess, runKeys } = createPrograms({ definition, resources });
 
 /** The address of a module of the platform, as programs of the store load it */
-export const builtModule = (path: string) =>
-  pathToFileURL(programOf('main').replace(/main\.js$/, `node_modules/@animal-store/platform/dist/${path}`))
-    .href;
+export const builtModule = (path: string) => new URL(`../../dist/${path}`, import.meta.url).href;
 
 /** The options of `keys create` for limits that no test reaches. */
 export const UNREACHED_LIMITS = [

@@ -213,8 +213,11 @@ test('an Idempotency-Key that is used several times at once creates one item, am
 test('a create that waited until its caller was told to try again is not stored afterwards', async () => {
   const ends: ((rows: object[]) => void)[] = [];
   const query = vi.fn(() => new Promise((resolve) => ends.push(resolve)));
-  const toys = table<{ id: number; name: string }, { name: string }>('toys', { id: 'bigint', name: 'text' });
-  const insert = createInsert({ ...service.database, writes: { query, register() {} } as never }, toys);
+  const sails = table<{ id: number; name: string }, { name: string }>('sails', {
+    id: 'bigint',
+    name: 'text',
+  });
+  const insert = createInsert({ ...service.database, writes: { query, register() {} } as never }, sails);
   const first = insert({ name: 'First' });
   await expect.poll(() => query.mock.calls.length).toBe(1);
   const late = insert({ name: 'Late' });
@@ -238,16 +241,19 @@ test('a create whose key was stored while its statement waited does not cost the
     namesIn(values).map((name) => ({ is_stored: false, output: { id: 1, name } })),
   );
   query.mockRejectedValueOnce(stored);
-  const toys = table<{ id: number; name: string }, { name: string }>('toys', { id: 'bigint', name: 'text' });
-  const insert = createInsert({ ...service.database, writes: { query, register() {} } as never }, toys);
+  const sails = table<{ id: number; name: string }, { name: string }>('sails', {
+    id: 'bigint',
+    name: 'text',
+  });
+  const insert = createInsert({ ...service.database, writes: { query, register() {} } as never }, sails);
   const keyOf = (value: string) => ({
     apiKeyId: randomUUID(),
     value,
-    operation: 'createToy',
+    operation: 'createSail',
     batchIndex: 0,
     bodyHash: new Uint8Array(32),
   });
-  const names = namesOf('Toy', 3);
+  const names = namesOf('Sail', 3);
   const created = await Promise.all(names.map((name) => insert({ name }, keyOf(name))));
   expect(created.map(({ output }) => output.name)).toEqual(names);
   expect(query.mock.calls.map(([, values]) => namesIn(values))).toEqual([names, names]);

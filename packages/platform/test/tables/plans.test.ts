@@ -134,7 +134,7 @@ test('a scrape of the metrics does not scan all keys', async () => {
   await execute(
     databaseUrl,
     `INSERT INTO api_keys (name, hash, hint, plan, banned_until, expires_at)
-     SELECT 'Key ' || n, sha256(n::text::bytea), 'ps_test_0000', 'pro', expiry, expiry
+     SELECT 'Key ' || n, sha256(n::text::bytea), 'by_test_0000', 'pro', expiry, expiry
      FROM (SELECT n, CASE WHEN n % 100 = 0 THEN now() + n * interval '1 h' END AS expiry
        FROM generate_series(1, 5000) AS n) AS keys`,
   );

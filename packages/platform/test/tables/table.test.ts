@@ -3,33 +3,33 @@ import { expect, expectTypeOf, test } from 'vitest';
 import { type Table, table } from '../../src/tables/table.js';
 import { createTestDatabase } from '../support/test-service.js';
 
-interface NewToy {
+interface NewSail {
   readonly name: string;
   readonly makerId: number;
   readonly status: 'new' | 'used';
 }
-type Toy = NewToy & { readonly id: number };
+type Sail = NewSail & { readonly id: number };
 
-const types = { id: 'bigint', name: 'text', makerId: 'bigint', status: 'toy_status' } as const;
+const types = { id: 'bigint', name: 'text', makerId: 'bigint', status: 'sail_status' } as const;
 
 test('a description that does not fit its rows does not compile', () => {
-  expectTypeOf(table<Toy, NewToy>('toys', types)).toEqualTypeOf<Table<Toy, NewToy>>();
+  expectTypeOf(table<Sail, NewSail>('sails', types)).toEqualTypeOf<Table<Sail, NewSail>>();
   // @ts-expect-error the types of two columns are swapped
-  table<Toy, NewToy>('toys', { ...types, name: 'bigint', makerId: 'text' });
+  table<Sail, NewSail>('sails', { ...types, name: 'bigint', makerId: 'text' });
   // @ts-expect-error a status is an enum
-  table<Toy, NewToy>('toys', { ...types, status: 'text' });
+  table<Sail, NewSail>('sails', { ...types, status: 'text' });
   // @ts-expect-error a name is no enum
-  table<Toy, NewToy>('toys', { ...types, name: 'toy_status' });
-  // @ts-expect-error a toy has a status
-  table<Toy, NewToy>('toys', { id: 'bigint', name: 'text', makerId: 'bigint' });
-  // @ts-expect-error a toy has no colour
-  table<Toy, NewToy>('toys', { ...types, colour: 'text' });
-  // @ts-expect-error a new toy lacks what a toy has
-  table<Toy & { colour: string }, NewToy>('toys', { ...types, colour: 'text' });
-  // @ts-expect-error a toy lacks what a new one has
-  table<Toy, NewToy & { colour: string }>('toys', types);
+  table<Sail, NewSail>('sails', { ...types, name: 'sail_status' });
+  // @ts-expect-error a sail has a status
+  table<Sail, NewSail>('sails', { id: 'bigint', name: 'text', makerId: 'bigint' });
+  // @ts-expect-error a sail has no colour
+  table<Sail, NewSail>('sails', { ...types, colour: 'text' });
+  // @ts-expect-error a new sail lacks what a sail has
+  table<Sail & { colour: string }, NewSail>('sails', { ...types, colour: 'text' });
+  // @ts-expect-error a sail lacks what a new one has
+  table<Sail, NewSail & { colour: string }>('sails', types);
   // @ts-expect-error a field that may be left out would be null in the output
-  table<Toy & { colour?: string }, NewToy & { colour?: string }>('toys', { ...types, colour: 'text' });
+  table<Sail & { colour?: string }, NewSail & { colour?: string }>('sails', { ...types, colour: 'text' });
 });
 
 test('dates, decimals and lists have types of their own', () => {

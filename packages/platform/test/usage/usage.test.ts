@@ -8,6 +8,7 @@ import {
   post,
   readJson,
   rpcPath,
+  runNode,
   toolCall,
   untilListening,
 } from '@animal-store/platform/testing';
@@ -27,6 +28,7 @@ import { startTcpProxy } from '../support/tcp-proxy.js';
 import { createTestDatabase, startService } from '../support/test-service.js';
 
 const DAY_MS = 86_400_000;
+const WITH_DEPRECATED = 'packages/platform/test/support/with-deprecated.ts';
 const listed = listOperations(createRouter([...resources, deprecated.resource]));
 const operations = listed.map(({ name }) => name);
 const plain = { name: 'a key', plan: 'free', perMinute: null, perDay: null, expiresAt: null } as const;
@@ -47,7 +49,7 @@ async function prepare() {
   const url = await createTestDatabase();
   const database = open(url);
   const store = createUsageStore(database);
-  const keys = createKeyStore(database, 'ps_test_', definition.scopes);
+  const keys = createKeyStore(database, 'by_test_', definition.scopes);
   const { apiKey } = await keys.create(plain);
   return { url, database, store, keys, id: apiKey.id };
 }
@@ -322,7 +324,7 @@ test('a process ends its flushes only when the one in progress has ended, howeve
 test('an outage of the database loses no counts', async () => {
   const url = new URL(await createTestDatabase());
   const direct = open(url.href);
-  const { apiKey } = await createKeyStore(direct, 'ps_test_', definition.scopes).create(plain);
+  const { apiKey } = await createKeyStore(direct, 'by_test_', definition.scopes).create(plain);
   const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
   closing.push(() => proxy.close());
   url.port = String(proxy.port);
@@ -490,7 +492,8 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
   const environment = { DATABASE_URL: await createTestDatabase() };
   const { id, key } = await runKeys(environment, 'create', '--name', 'shop', '--plan', 'free');
   expect(await printUsage(environment, id)).toContain('No requests');
-  const service = run('with-deprecated', [], { ...environment, PORT: '0' });
+  const fromSources = ['--conditions=@animal-store/source', '--import', 'tsx', WITH_DEPRECATED];
+  const service = runNode(fromSources, { DATABASE_URL: asService(environment.DATABASE_URL), PORT: '0' });
   const call = createCaller({ url: await untilListening(service), key });
   const isReady = async () => (await call('/health/ready', { key: null })).status;
   await expect.poll(isReady).toBe(200);
@@ -533,7 +536,7 @@ test('keys usage without an id shows all keys by requests, or those that call de
   const environment = { DATABASE_URL: url, LC_ALL: 'C.UTF-8' };
   const database = open(url);
   const store = createUsageStore(database);
-  const keyStore = createKeyStore(database, 'ps_test_', definition.scopes);
+  const keyStore = createKeyStore(database, 'by_test_', definition.scopes);
   expect(await printUsage(environment)).toContain('No requests from ');
   expect(await printUsage(environment, '--deprecated')).toContain('No requests of deprecated operations');
   const now = Date.now();
@@ -603,7 +606,7 @@ test('keys usage finds who calls deprecated operations among those whose calls w
   const environment = { DATABASE_URL: url };
   const database = open(url);
   const store = createUsageStore(database);
-  const { apiKey } = await createKeyStore(database, 'ps_test_', definition.scopes).create({
+  const { apiKey } = await createKeyStore(database, 'by_test_', definition.scopes).create({
     ...plain,
     name: 'loop',
   });
@@ -640,7 +643,7 @@ test('keys usage of an unknown key says what to do', async () => {
 test('keys usage shows the days that are asked for, by what was denied, and as CSV', async () => {
   const url = await createTestDatabase();
   const environment = { DATABASE_URL: url };
-  const keyStore = createKeyStore(open(url), 'ps_test_', definition.scopes);
+  const keyStore = createKeyStore(open(url), 'by_test_', definition.scopes);
   const loop = (await keyStore.create({ ...plain, name: 'a "loop", in a shop', owner: 'acme' })).apiKey;
   const busy = (await keyStore.create({ ...plain, name: 'busy' })).apiKey;
   for (const [id, day, operation, requests, denied] of [
@@ -748,7 +751,7 @@ test('keys usage --by owner sums what the keys of each owner called by operation
 test('keys usage --csv starts with the newest day, and each day with the key that has most of what --by says', async () => {
   const url = await createTestDatabase();
   const environment = { DATABASE_URL: url };
-  const keyStore = createKeyStore(open(url), 'ps_test_', definition.scopes);
+  const keyStore = createKeyStore(open(url), 'by_test_', definition.scopes);
   const insert = (id: string, day: string, requests: number, denied: number) =>
     execute(
       url,
@@ -787,7 +790,7 @@ const slowDown = (url: string, seconds: number, condition: string) =>
 
 test('keys usage of an owner does not read what other keys have called, however much that is', async () => {
   const url = await createTestDatabase();
-  const keyStore = createKeyStore(open(url), 'ps_test_', definition.scopes);
+  const keyStore = createKeyStore(open(url), 'by_test_', definition.scopes);
   const own = (await keyStore.create({ ...plain, name: 'own', owner: 'acme' })).apiKey;
   const other = (await keyStore.create({ ...plain, name: 'other' })).apiKey;
   for (const [id, day] of [
@@ -810,7 +813,7 @@ test('keys usage of an owner does not read what other keys have called, however 
 
 test('keys usage of all keys may take longer than a request, so that no number of days is too many', async () => {
   const url = await createTestDatabase();
-  const keyStore = createKeyStore(open(url), 'ps_test_', definition.scopes);
+  const keyStore = createKeyStore(open(url), 'by_test_', definition.scopes);
   const { id } = (await keyStore.create({ ...plain, name: 'busy' })).apiKey;
   const day = (week: number) =>
     new Date(Date.parse('2025-01-01') + week * 7 * DAY_MS).toISOString().slice(0, 10);

@@ -50,7 +50,7 @@ test.each(CALLS)(
     expect(traced).toEqual([name]);
     const metrics = await (await fetch(`${service.url}/metrics`)).text();
     expect(metrics).toContain(
-      `parcel_store_http_request_duration_seconds_count{operation="${name}",protocol="mcp",status="200"} 1`,
+      `boatyard_http_request_duration_seconds_count{operation="${name}",protocol="mcp",status="200"} 1`,
     );
   },
 );

@@ -1,0 +1,25 @@
+import { startStore } from '@animal-store/platform/testing';
+import { createTRPCClient, httpBatchLink } from '@trpc/client';
+import { afterAll, expect, test } from 'vitest';
+import { definition } from '../src/definition.js';
+import { type AppRouter, resources } from '../src/router.js';
+
+const { protocols, link, close } = await startStore({ definition, resources });
+afterAll(close);
+const trpc = createTRPCClient<AppRouter>({ links: [httpBatchLink(link)] });
+
+test('a boat is sold once, over whatever protocol', async () => {
+  const { result: boat } = await protocols.REST('createBoat', { name: 'Grebe', berth: 8 });
+  expect(await trpc.listBoats.query({ status: 'for_sale' })).toContainEqual(boat);
+  const bought = await protocols.MCP('buyBoat', { boatId: boat.id });
+  expect(bought.result).toEqual({ ...boat, status: 'sold' });
+  const { result: moves } = await protocols.REST('listMoves', { boatId: boat.id });
+  expect(moves).toMatchObject([{ boatId: boat.id, place: 'quay' }]);
+
+  for (const call of Object.values(protocols)) {
+    const { result } = await call('buyBoat', { boatId: boat.id });
+    expect(result).toMatchObject({ code: 'boat_sold', status: 409 });
+    // A tool says besides what to do next.
+    expect(result.message).toMatch(/^Grebe is sold\./);
+  }
+});

@@ -1,4 +1,0 @@
-import { runCommand } from '@animal-store/platform/cli';
-import { definition } from './definition/definition.js';
-
-await runCommand({ definition, loadResources: async () => (await import('./router.js')).resources });

@@ -1,1 +1,0 @@
-export const SCOPES = ['parcels:read', 'parcels:write', 'scans:read'] as const;

@@ -1,5 +1,0 @@
-import { run } from '@animal-store/platform';
-import { definition } from './definition/definition.js';
-import { resources } from './router.js';
-
-await run({ definition, resources });

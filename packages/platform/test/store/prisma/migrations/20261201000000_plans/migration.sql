@@ -1,4 +1,0 @@
-ALTER TYPE "plan" ADD VALUE 'free';
-ALTER TYPE "plan" ADD VALUE 'pro';
-ALTER TYPE "plan" ADD VALUE 'business';
-ALTER TYPE "plan" ADD VALUE 'enterprise';
