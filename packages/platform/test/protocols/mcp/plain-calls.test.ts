@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { createLimiter } from '@animal-store/limits';
 import { createCaller, toolCall, until } from '@animal-store/platform/testing';
 import { PerRequestHTTPServerTransport } from '@modelcontextprotocol/server';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { appRouter, create, list, resources } from '#operations-under-test';
+import { appRouter, create, definition, list, resources } from '#operations-under-test';
 import { listOperations, type Operation } from '../../../src/operations/list-operations.js';
 import { UsageCounter } from '../../../src/usage/counter.js';
 import type { UsageStore } from '../../../src/usage/store.js';
@@ -36,7 +37,9 @@ beforeAll(async () => {
   });
   // Nor does time pass, for the second in which its windows end.
   const startedAt = Date.now();
-  service = await startService({ log, usage, now: () => startedAt });
+  const now = () => startedAt;
+  const limiter = await createLimiter({ windows: definition.windows, redisUrls: [], log, now, clock: now });
+  service = await startService({ log, usage, limiter, now });
 });
 afterAll(() => service.close());
 
