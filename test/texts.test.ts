@@ -1,5 +1,6 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { toInstalledCommands } from '@animal-store/platform/development';
 import { createTemporaryFolder, runCommand } from '@animal-store/platform/testing';
 import { Command } from 'commander';
 import { expect, onTestFinished, test } from 'vitest';
@@ -7,7 +8,6 @@ import { definition } from '#operations-under-test';
 import { addKeyCommands } from '../packages/platform/src/cli/keys-command.js';
 import { addMigrateCommand } from '../packages/platform/src/cli/migrate.js';
 import { addServeCommand } from '../packages/platform/src/cli/serve-command.js';
-import { toInstalledCommands } from '../packages/platform/src/errors/installed-commands.js';
 import { errorTable } from '../packages/platform/test/support/error-table.js';
 import { connectClient } from '../packages/platform/test/support/mcp.js';
 import { GUIDES_FOLDER, listGuides } from './guides/code-blocks.js';

@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { OperatorError } from '../../packages/platform/src/errors/operator-error.js';
+import { OperatorError } from '@animal-store/platform/development';
 import { exitWithError } from '../../packages/platform/src/process/exit.js';
 import { definition } from '../../src/definition/definition.js';
 import { type Creates, callEveryOperation } from './call-every-operation.js';

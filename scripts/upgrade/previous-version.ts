@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, readlink, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { OperatorError } from '../../packages/platform/src/errors/operator-error.js';
+import { OperatorError } from '@animal-store/platform/development';
 import { untilEnded } from './service.js';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { OperatorError } from '../../packages/platform/src/errors/operator-error.js';
+import { OperatorError } from '@animal-store/platform/development';
 
 /** pino's level of what is a defect */
 const ERROR_LEVEL = 50;

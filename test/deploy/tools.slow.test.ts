@@ -10,7 +10,7 @@ import {
 } from '@animal-store/platform/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { create, list, OTHER_TABLE, otherList, read, TABLE, TYPES } from '#operations-under-test';
-import { addSampleData } from '../../packages/platform/src/migrations/source.js';
+import { addSampleData } from '../../packages/platform/src/database/open-database.js';
 import { hasPgbouncer, Pgbouncer } from '../../packages/platform/test/support/pgbouncer.js';
 import { hasPostgresTools, SystemPostgres } from '../../packages/platform/test/support/system-postgres.js';
 import { definition } from '../../src/definition/definition.js';

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { beforeAll, expect, test } from 'vitest';
 import { definition } from '#operations-under-test';
 import { openDatabase } from '../../packages/platform/src/connections/client.js';
-import { addSampleData } from '../../packages/platform/src/migrations/source.js';
+import { addSampleData } from '../../packages/platform/src/database/open-database.js';
 import { createTestDatabase, startService, useService } from '../support/service.js';
 import { expectSound } from './sound.js';
 

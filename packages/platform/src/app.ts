@@ -23,8 +23,8 @@ import type { CreateContext } from './protocols/context.js';
 import { answerErrorsWith, sendError, sendMcpError } from './protocols/error-handler.js';
 import { registerMcp } from './protocols/mcp/mcp.js';
 import { registerRest } from './protocols/rest.js';
-import { registerRpc } from './protocols/rpc.js';
 import { sendRpcError } from './protocols/rpc-stream.js';
+import { registerRpc } from './protocols/trpc.js';
 import { openServer, type Server, type ServerOptions } from './server.js';
 
 /** What the service has built before it has a server. */

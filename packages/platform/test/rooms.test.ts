@@ -127,6 +127,7 @@ const INSIDES: Readonly<Record<string, string>> = {
   'packages/platform/src/keys/': 'the bench measures the checks of keys by themselves',
   'packages/platform/src/connections/': 'the upgrade check opens databases as the previous version does',
   'packages/platform/src/migrations/': 'the upgrade check migrates from the previous version on',
+  'packages/platform/src/database/': 'tests and the upgrade check add sample data as a first start does',
   'packages/platform/src/operations/': 'documents are compared with the list of operations',
   'packages/platform/src/process/': 'documents are compared with the variables and their errors',
   'packages/platform/src/timing/': 'documents are compared with these timeouts',
@@ -196,7 +197,7 @@ test('nothing in the platform says what the store is called or serves', () => {
  */
 const KEPT = [
   'admission/charge.ts',
-  'errors/installed-commands.ts',
+  'operator-errors/installed-commands.ts',
   'testing/command.ts',
   'testing/servers.ts',
 ];

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { MAX_BAN_SECONDS } from '../contract/bans.js';
 import type { Definition } from '../definition/definition.js';
-import { OperatorError } from '../errors/operator-error.js';
 import type { ApiKey, ListedKey } from '../keys/api-key.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import type { PastOwner } from '../usage/store.js';
 import * as parse from './arguments.js';
 import { createCreateCommand } from './create-command.js';

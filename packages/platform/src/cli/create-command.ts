@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Definition } from '../definition/definition.js';
-import { createOnce } from '../keys/once.js';
+import { createOnce } from '../keys/create-once.js';
 import * as parse from './arguments.js';
 import { defineCommand } from './key-command.js';
 import * as view from './key-view.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DatabaseOutage, readCode } from '../connections/outage.js';
-import { OperatorError } from '../errors/operator-error.js';
 import type { KeyChange, KeyHistoryStore } from '../keys/history.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import * as parse from './arguments.js';
 import { defineCommand } from './key-command.js';
 import { formatHistory } from './key-history-view.js';

@@ -1,4 +1,4 @@
-import { OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { isCompleteId } from './arguments.js';
 import {
   describeIssue,

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Definition } from '../definition/definition.js';
-import { OperatorError } from '../errors/operator-error.js';
 import type { KeyHistoryStore } from '../keys/history.js';
 import type { KeyStore } from '../keys/store.js';
 import type { Resource } from '../operations/resource.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import type { UsageStore } from '../usage/store.js';
 import type { Printed, Streamed } from './key-view.js';
 

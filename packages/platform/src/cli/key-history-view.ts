@@ -1,5 +1,5 @@
 import type { KeyChange } from '../keys/history.js';
-import { formatTable, shorten, shortenId } from './tables.js';
+import { formatTable, shorten, shortenId } from './usage-tables.js';
 
 /** Longer values are in --json. */
 const VALUE_COLUMNS = 32;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Definition } from '../definition/definition.js';
-import { OperatorError } from '../errors/operator-error.js';
 import type { ApiKey, ListedKey } from '../keys/api-key.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { maskControls } from '../process/terminal-text.js';
 import * as parse from './arguments.js';
 import type { KeyTools } from './key-command.js';

@@ -1,7 +1,7 @@
 import { formatLimits, limitsOf } from '../contract/plans.js';
 import type { Definition } from '../definition/definition.js';
 import { type ApiKey, type KeyState, type ListedKey, stateOf } from '../keys/api-key.js';
-import { formatTable, OWNER_CHARACTERS, shorten, shortenId } from './tables.js';
+import { formatTable, OWNER_CHARACTERS, shorten, shortenId } from './usage-tables.js';
 
 /** What a command prints: with --json, for people, and with --quiet */
 export interface Printed {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import { checkDatabase } from '../database/check-database.js';
 import type { Definition } from '../definition/definition.js';
-import { toInstalledCommands } from '../errors/installed-commands.js';
-import { checkDatabase } from '../monitoring/database-check.js';
+import { toInstalledCommands } from '../operator-errors/installed-commands.js';
 import { escapeControls } from '../process/terminal-text.js';
 import { createChangeCommands } from './change-commands.js';
 import { addKeyCommand, readArguments, toArgument } from './command-line.js';

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import type { DatabaseSource } from '../database/open-database.js';
 import type { Definition } from '../definition/definition.js';
 import { findHistoryGap } from '../keys/history.js';
 import { applyGrants } from '../migrations/grants.js';
 import { findKeepaliveGap } from '../migrations/keepalives.js';
 import { applyMigrations } from '../migrations/migration-runner.js';
-import type { DatabaseSource } from '../migrations/source.js';
 import { withDatabase } from './with-database.js';
 
 interface GrantOptions {

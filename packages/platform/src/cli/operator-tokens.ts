@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { OperatorError } from '../errors/operator-error.js';
 import { readBearerKey } from '../keys/format.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { readSecretFiles, type Variables } from '../process/secret-files.js';
 
 /** 32 characters are 128 bits in hexadecimal. */

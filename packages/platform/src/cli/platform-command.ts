@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Definition } from '../definition/definition.js';
-import { toInstalledCommands } from '../errors/installed-commands.js';
 import { prismaFolderOf } from '../migrations/migrations.js';
 import { copyPlatformFiles } from '../migrations/platform-files.js';
+import { toInstalledCommands } from '../operator-errors/installed-commands.js';
 
 export function addPlatformCommand(program: Command, definition: Definition): void {
   program

@@ -1,11 +1,11 @@
 import { Command, CommanderError, Help } from 'commander';
 import { detectOutage } from '../connections/outage.js';
 import { readVersion } from '../contract/version.js';
-import { toInstalledCommands } from '../errors/installed-commands.js';
-import { OperatorError } from '../errors/operator-error.js';
+import { addSampleData } from '../database/open-database.js';
 import { checkSchema } from '../migrations/grants.js';
-import { addSampleData } from '../migrations/source.js';
 import { checkDefinition } from '../operations/definition-check.js';
+import { toInstalledCommands } from '../operator-errors/installed-commands.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
 import { exitWithCommandError } from '../process/exit.js';

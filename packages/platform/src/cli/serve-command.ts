@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Command } from 'commander';
-import { OperatorError } from '../errors/operator-error.js';
-import { checkDatabase } from '../monitoring/database-check.js';
+import { checkDatabase } from '../database/check-database.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { readConfig, toLocalUrl } from '../process/config.js';
 import { DRAIN_TIMEOUT_MS, FORCE_EXIT_MS, waitForShutdown } from '../process/shutdown.js';
 import { parseNumber } from './arguments.js';

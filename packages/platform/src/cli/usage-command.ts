@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { OperatorError } from '../errors/operator-error.js';
 import type { Operation } from '../operations/list-operations.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { maskControls } from '../process/terminal-text.js';
 import {
   type Counts,
@@ -15,7 +15,13 @@ import {
 import * as parse from './arguments.js';
 import type { KeyTools } from './key-command.js';
 import type { Printed, Streamed } from './key-view.js';
-import { formatKeyUsage, formatOwnerUsage, formatUsage, summariseKeys, summariseUsage } from './tables.js';
+import {
+  formatKeyUsage,
+  formatOwnerUsage,
+  formatUsage,
+  summariseKeys,
+  summariseUsage,
+} from './usage-tables.js';
 
 interface Named {
   readonly id: string;

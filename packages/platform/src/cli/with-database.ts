@@ -1,5 +1,5 @@
+import { type DatabaseSource, openSource, type SourceOptions } from '../database/open-database.js';
 import type { Definition } from '../definition/definition.js';
-import { type DatabaseSource, openSource, type SourceOptions } from '../migrations/source.js';
 import { type Config, readConfig } from '../process/config.js';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { describeCaller } from './caller.js';

@@ -1,5 +1,5 @@
 import { ApiError } from '../errors/api-error.js';
-import { OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { COMMAND_CONNECT_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
 import { LEAST_CONNECTIONS, LIMIT_PARAMETER, MOST_CONNECTIONS } from './connection-limit.js';
 

@@ -1,8 +1,8 @@
 import { createBatchLoader, withTimeout } from '@animal-store/batch-loader';
 import { LRUCache } from 'lru-cache';
+import { BATCH_CHANNEL } from '../connections/batch-channel.js';
 import { detectOutage } from '../connections/outage.js';
 import { ApiError, insufficientScope } from '../errors/api-error.js';
-import { BATCH_CHANNEL } from '../timing/batch-channel.js';
 import { KEY_LOOKUP_TIMEOUT_MS } from '../timing/timeouts.js';
 import { type ApiKey, isActive } from './api-key.js';
 import { hashKey, isWellFormedKey, type KeyPrefix, readBearerKey, toHint } from './format.js';

@@ -1,6 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { isActive } from './api-key.js';
 import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
 import type { KeyStore } from './store.js';

@@ -1,6 +1,6 @@
 import { toDatabaseError } from '../connections/outage.js';
 import type { Definition } from '../definition/definition.js';
-import { OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import type { MigratedSchema } from './migrations.js';
 
 /** The plans and scopes that the database does not know. It may know more, which an older version does not name. */

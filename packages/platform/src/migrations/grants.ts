@@ -2,7 +2,7 @@ import pg from 'pg';
 import { toDatabaseError } from '../connections/outage.js';
 import { schemaOf } from '../connections/schema-name.js';
 import type { Definition, Identity } from '../definition/definition.js';
-import { OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { checkSoldInDatabase } from './definition-gap.js';
 import { checkMigrations, MIGRATIONS_TABLE, type MigratedSchema } from './migrations.js';
 

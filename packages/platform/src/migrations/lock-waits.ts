@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import { readCode } from '../connections/outage.js';
-import { OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 
 /**
  * The advisory lock of Prisma's schema engine, so that `prisma migrate deploy` and this runner wait for each other. While Prisma's

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { readCode, toDatabaseError } from '../connections/outage.js';
 import { schemaOf } from '../connections/schema-name.js';
-import { OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { readIndexStatement } from './index-statement.js';
 import { describeTableHolders, isLockTimeout, type LockWait, lock } from './lock-waits.js';

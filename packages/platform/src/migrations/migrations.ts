@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { toDatabaseError } from '../connections/outage.js';
-import { OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { type IndexStatement, readIndexStatement } from './index-statement.js';
 import { listMissing } from './platform-files.js';
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { OperatorError } from '../errors/operator-error.js';
+import type { OperatorError } from '../operator-errors/operator-error.js';
 import { type IndexStatement, readIndexStatement } from './index-statement.js';
 import {
   failedEarlier,

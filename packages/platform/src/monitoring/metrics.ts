@@ -2,7 +2,7 @@ import type { Limiter } from '@animal-store/limits';
 import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client';
 import type { Protocol } from '../contract/protocol.js';
 import { readVersion } from '../contract/version.js';
-import { createDurations } from '../timing/durations.js';
+import { createDurations } from './durations.js';
 import { addGauges, type GaugeSources } from './gauges.js';
 
 export interface MetricsOptions extends GaugeSources {

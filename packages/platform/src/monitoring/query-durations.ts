@@ -1,5 +1,5 @@
 import type { Database } from '../connections/client.js';
-import { createDurations } from '../timing/durations.js';
+import { createDurations } from './durations.js';
 
 /**
  * How long queries and commands take. The connections do not create these themselves: the commands of the command line have no

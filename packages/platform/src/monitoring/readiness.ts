@@ -2,9 +2,9 @@ import type { Limiter } from '@animal-store/limits';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../connections/client.js';
 import { StandbyError } from '../connections/standby.js';
+import { checkDatabase } from '../database/check-database.js';
 import type { Definition } from '../definition/definition.js';
 import { READINESS_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
-import { checkDatabase } from './database-check.js';
 
 /** How long a successful check stays valid. */
 const READINESS_TTL_MS = 1_000;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Definition } from '../definition/definition.js';
 import { platformErrors } from '../errors/error-table.js';
-import { OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 
 /** PostgreSQL stores limits as 32-bit integers. */
 const MAX_LIMIT = 2 ** 31 - 1;

@@ -1,7 +1,7 @@
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import type { Definition } from '../definition/definition.js';
 import { platformErrors } from '../errors/error-table.js';
-import { OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import type { RequestContext } from './builder.js';
 import { listOperations, type Operation } from './list-operations.js';
 import { createRouter, isOperationName, type Resource } from './resource.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Identity } from '../definition/definition.js';
-import { OperatorError } from '../errors/operator-error.js';
 import { livePrefix, testPrefix } from '../keys/format.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { SHOWN_DAYS } from '../usage/store.js';
 import { databaseUrl, findIgnored } from './database-url.js';
 import { readSecretFiles, type Variables } from './secret-files.js';

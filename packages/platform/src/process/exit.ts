@@ -1,6 +1,6 @@
 import { toReported } from '../connections/outage.js';
-import { toInstalledCommands } from '../errors/installed-commands.js';
-import { OperatorError } from '../errors/operator-error.js';
+import { toInstalledCommands } from '../operator-errors/installed-commands.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { maskControls } from './terminal-text.js';
 
 /** Exits after printing the message of an OperatorError, or an internal error with its stack. */

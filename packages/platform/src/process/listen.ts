@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import type { FastifyInstance } from 'fastify';
-import { OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import type { Config } from './config.js';
 
 interface Address extends Pick<Config, 'host' | 'port'> {

@@ -1,5 +1,5 @@
+import { BATCH_CHANNEL } from '../connections/batch-channel.js';
 import { DatabaseOutage, isDatabaseOutage, readUniqueViolation } from '../connections/outage.js';
-import { BATCH_CHANNEL } from '../timing/batch-channel.js';
 import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
 import type { TableSql } from './table.js';
 

@@ -1,7 +1,7 @@
 import { createBatchLoader } from '@animal-store/batch-loader';
+import { BATCH_CHANNEL } from '../connections/batch-channel.js';
 import type { Database } from '../connections/client.js';
 import { READS_PER_TABLE } from '../connections/connections.js';
-import { BATCH_CHANNEL } from '../timing/batch-channel.js';
 import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
 import {
   createGetStatements,

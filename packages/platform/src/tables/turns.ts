@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Database } from '../connections/client.js';
 import { toDatabaseError } from '../connections/outage.js';
-import { OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 import { TURNS_TABLE } from './insert-statements.js';
 
 /**

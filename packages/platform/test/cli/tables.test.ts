@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { list } from '#operations-under-test';
-import { formatTable, summariseKeys } from '../../src/cli/tables.js';
+import { formatTable, summariseKeys } from '../../src/cli/usage-tables.js';
 import { maskControls } from '../../src/process/terminal-text.js';
 
 /** What a key called on a day, as the database reports it */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { definition } from '#operations-under-test';
-import { addSampleData } from '../../src/migrations/source.js';
+import { addSampleData } from '../../src/database/open-database.js';
 import { issueRefusedKeys, type RefusedKeys, runEveryOperation } from '../support/every-operation.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { startService } from '../support/test-service.js';

@@ -1,7 +1,7 @@
 import { createCaller, execute, runNode } from '@animal-store/platform/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { definition, REUSE_EXAMPLES } from '#operations-under-test';
-import { addSampleData } from '../../src/migrations/source.js';
+import { addSampleData } from '../../src/database/open-database.js';
 import { listEveryCall, nameOf } from '../support/every-call.js';
 import { issueRefusedKeys, runEveryOperation } from '../support/every-operation.js';
 import { installPostgres } from '../support/old-postgres.js';

@@ -13,9 +13,9 @@ import {
 } from '#operations-under-test';
 import { openConnections } from '../../src/connections/connections.js';
 import { schemaOf } from '../../src/connections/schema-name.js';
+import { addSampleData } from '../../src/database/open-database.js';
 import { applyGrants } from '../../src/migrations/grants.js';
 import { applyMigrations } from '../../src/migrations/migration-runner.js';
-import { addSampleData } from '../../src/migrations/source.js';
 import { issueRefusedKeys, runEveryOperation } from '../support/every-operation.js';
 import { runKeys } from '../support/process.js';
 import { findServers } from '../support/service-role.js';

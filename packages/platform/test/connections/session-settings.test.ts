@@ -1,7 +1,7 @@
 import { execute } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { definition, list } from '#operations-under-test';
-import { addSampleData } from '../../src/migrations/source.js';
+import { addSampleData } from '../../src/database/open-database.js';
 import { createInsert } from '../../src/tables/inserts.js';
 import { table } from '../../src/tables/table.js';
 import { issueRefusedKeys, type RefusedKeys, runEveryOperation } from '../support/every-operation.js';

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { createTemporaryFolder, execute } from '@animal-store/platform/testing';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { definition } from '#operations-under-test';
-import { OperatorError } from '../../src/errors/operator-error.js';
+import { openSource } from '../../src/database/open-database.js';
 import { listPendingMigrations } from '../../src/migrations/migrations.js';
-import { openSource } from '../../src/migrations/source.js';
+import { OperatorError } from '../../src/operator-errors/operator-error.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 const log = { info: () => {}, warn: () => {} };

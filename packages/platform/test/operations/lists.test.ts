@@ -1,7 +1,7 @@
 import { createCaller, rpcPath, toolCall } from '@animal-store/platform/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { appRouter, definition, otherList } from '#operations-under-test';
-import { addSampleData } from '../../src/migrations/source.js';
+import { addSampleData } from '../../src/database/open-database.js';
 import { isPage, listOperations, type Operation } from '../../src/operations/list-operations.js';
 import { createTestDatabase, PUBLIC_URL, startService, useService } from '../support/test-service.js';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { definition } from '#operations-under-test';
-import { OperatorError } from '../../src/errors/operator-error.js';
+import { OperatorError } from '../../src/operator-errors/operator-error.js';
 import { readConfig, toLocalUrl, VARIABLES } from '../../src/process/config.js';
 
 /** Reads variables as Node.js 24 on Linux does, unless other versions and platforms are given. */

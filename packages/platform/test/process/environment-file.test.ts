@@ -2,7 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createTemporaryFolder } from '@animal-store/platform/testing';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { OperatorError } from '../../src/errors/operator-error.js';
+import { OperatorError } from '../../src/operator-errors/operator-error.js';
 import { loadEnvironmentFile } from '../../src/process/environment-file.js';
 
 let path: string;

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
-import { OperatorError } from '../../src/errors/operator-error.js';
+import { OperatorError } from '../../src/operator-errors/operator-error.js';
 import { listen } from '../../src/process/listen.js';
 
 // 192.0.2.1 is an address for documentation (RFC 5737), and nothing is named .invalid (RFC 6761).

@@ -1,9 +1,9 @@
 import type { Connections } from '../connections/connections.js';
 import type { Definition } from '../definition/definition.js';
-import { toInstalledCommands } from '../errors/installed-commands.js';
-import { OperatorError } from '../errors/operator-error.js';
 import { describeGap, findHistoryGap } from '../keys/history.js';
 import { checkSchema } from '../migrations/grants.js';
+import { toInstalledCommands } from '../operator-errors/installed-commands.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 
 /**
  * The one answer to whether a database can be used: of the start, of readiness, and of the commands on keys. Resolves with a

@@ -7,9 +7,9 @@ import { openDatabase } from '../connections/client.js';
 import type { ConnectionOptions, Connections } from '../connections/connections.js';
 import { untilConnected } from '../connections/outage.js';
 import type { Definition } from '../definition/definition.js';
-import { OperatorError } from '../errors/operator-error.js';
-import { applyMigrations } from './migration-runner.js';
-import { listPendingMigrations } from './migrations.js';
+import { applyMigrations } from '../migrations/migration-runner.js';
+import { listPendingMigrations } from '../migrations/migrations.js';
+import { OperatorError } from '../operator-errors/operator-error.js';
 
 const ALTERNATIVE = 'Or set DATABASE_URL to a PostgreSQL of your own.';
 
