@@ -17,7 +17,7 @@ import {
 } from '../../platform/test/support/browser.js';
 import { startService, type TestService } from '../../platform/test/support/test-service.js';
 
-const { prepareGuides } = await import(pathToFileURL('scripts/guides.js').href);
+const { prepareGuides } = await import(pathToFileURL('packages/reference-page/src/build/guides.js').href);
 
 const REFERENCE_TIMEOUT_MS = 120_000;
 /** Axe takes half a minute for a page alone on two cores, until it finds nothing that is still being rendered. */

@@ -62,6 +62,13 @@ function createProgram(): Command {
       'write alerts, dashboard, roles, systemd units, Kubernetes manifests and a Dockerfile of the store',
     )
     .action(writeFiles);
+  program
+    .command('pages')
+    .description('build the reference page, with the guides, and the page of a key, which the service serves')
+    .action(async () => {
+      const { buildPages } = await import('./pages.js');
+      printLines([`wrote ${await buildPages(await loadStore(open()))}`]);
+    });
   addClientCommand(program, () => loadStore(open()));
   return program;
 }

@@ -112,12 +112,14 @@ async function servePage(app: FastifyInstance, root: URL): Promise<void> {
   // Browsers get the page and programs the text. A client that accepts both alike gets the first.
   serveEither(app, '/docs', { 'text/html': 'page.html', 'text/markdown': 'index.md' });
   serveEither(app, '/docs/key', { 'text/html': 'key.html' });
+  app.get('/llms.txt', (_request, reply) => reply.sendFile('llms.txt'));
+  // The guides of a store may have no changelog.
+  if (!existsSync(new URL(`${PAGE_FOLDER}changelog.atom`, root))) return;
   serveEither(app, '/changelog', {
     'text/markdown': 'changelog-page.md',
     'text/html': 'changelog-page.html',
   });
   app.get('/changelog.atom', (_request, reply) => reply.sendFile('changelog.atom'));
-  app.get('/llms.txt', (_request, reply) => reply.sendFile('llms.txt'));
 }
 
 /** Whether the store has built a page of its own */
