@@ -35,7 +35,8 @@ async function showReference() {
     toOperator(openapi.info.contact),
     guides.sections.length > 0,
   );
-  const sections = [...introduction, KEY_PAGE, ...guides.sections, ...toSections(openapi)];
+  const pages = openapi.paths['/key'] === undefined ? [] : [KEY_PAGE];
+  const sections = [...introduction, ...pages, ...guides.sections, ...toSections(openapi)];
   watchSearch(sections, guides.synonyms);
   const description = [...introduction.map(toMarkdown), guides.description].join('\n\n');
   // The section "Help" has the contact, which Scalar shows as a name without its address.

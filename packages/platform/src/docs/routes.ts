@@ -111,10 +111,10 @@ async function servePage(app: FastifyInstance, root: URL): Promise<void> {
   });
   // Browsers get the page and programs the text. A client that accepts both alike gets the first.
   serveEither(app, '/docs', { 'text/html': 'page.html', 'text/markdown': 'index.md' });
-  serveEither(app, '/docs/key', { 'text/html': 'key.html' });
   app.get('/llms.txt', (_request, reply) => reply.sendFile('llms.txt'));
-  // The guides of a store may have no changelog.
-  if (!existsSync(new URL(`${PAGE_FOLDER}changelog.atom`, root))) return;
+  // A store may lack getKey, and its guides a changelog.
+  if (hasOwnPage(root, 'key.html')) serveEither(app, '/docs/key', { 'text/html': 'key.html' });
+  if (!hasOwnPage(root, 'changelog.atom')) return;
   serveEither(app, '/changelog', {
     'text/markdown': 'changelog-page.md',
     'text/html': 'changelog-page.html',
@@ -122,8 +122,9 @@ async function servePage(app: FastifyInstance, root: URL): Promise<void> {
   app.get('/changelog.atom', (_request, reply) => reply.sendFile('changelog.atom'));
 }
 
-/** Whether the store has built a page of its own */
-export const hasOwnPage = (root: URL): boolean => existsSync(new URL(`${PAGE_FOLDER}page.html`, root));
+/** Whether the store has built a page of its own, or another file of it */
+export const hasOwnPage = (root: URL, file = 'page.html'): boolean =>
+  existsSync(new URL(PAGE_FOLDER + file, root));
 
 /** The name of the packed client that fits this service; undefined where the store packs none */
 export function readCurrentClient(root: URL): string | undefined {

@@ -30,7 +30,8 @@ const FEED_LINK = /^.*href="changelog\.atom".*\n/m;
 export function writePages({ root, identity, document }) {
   const folder = join(root, OUTPUT);
   const client = readClient(root);
-  const store = describeStore(identity, client);
+  const hasKeyPage = document.paths['/key'] !== undefined;
+  const store = { ...describeStore(identity, client), hasKeyPage };
   const guides = readGuides(root, store);
   const prepared = prepareGuides(guides);
   const { description, sections, toAddress } = prepared;
@@ -54,6 +55,7 @@ export function writePages({ root, identity, document }) {
     }),
   );
   const names = readdirSync(SOURCE).filter((name) => extname(name) !== '' && name !== 'page.html');
+  if (!hasKeyPage) names.splice(names.indexOf('key.html'), 1);
   for (const name of names) write(name, adapt(rename(readFileSync(join(SOURCE, name), 'utf8'), name)));
   const icon = join(root, 'docs/icon.svg');
   if (existsSync(icon)) write('icon.svg', readFileSync(icon));

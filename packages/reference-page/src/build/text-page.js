@@ -16,8 +16,10 @@ const OPERATOR =
 /** How to begin, in Markdown, for the page or for a text beside the guides. OPERATOR stands for the person to ask. */
 export function prepareStart(store, guides, toAddress = (target) => `docs/${target}`) {
   const more = Object.entries(MORE).filter(([file]) => guides.some(({ name }) => name === file));
-  const start = `1. **Get a key** from OPERATOR. If you run the service yourself, its first start in development prints one. [Your
-   key](key) shows what is left of its limits, and what it has called.
+  const report = store.hasKeyPage
+    ? ' [Your\n   key](key) shows what is left of its limits, and what it has called.'
+    : '';
+  const start = `1. **Get a key** from OPERATOR. If you run the service yourself, its first start in development prints one.${report}
 2. **Make a call** with your key in place of \`${store.keyPrefix}test_…\`:
 
 \`\`\`bash
