@@ -7,7 +7,7 @@ import { loadOnce } from '../load-once.js';
 import { renderPlainPage } from './plain-page.js';
 import { ignoreLongPreferences, serveText } from './served-text.js';
 
-/** Where a store builds its reference page, with the guides and Scalar's bundle. Each file has a gzipped copy. */
+/** Where `@animal-store/reference-page` writes the pages of a store. Each file has a gzipped copy. */
 const PAGE_FOLDER = 'dist/reference-page/';
 /** Where a store packs the clients of this release and of earlier ones, and names that of this one. */
 const CLIENTS_FOLDER = 'dist/clients/';
