@@ -15,8 +15,6 @@ const REPAIRS = new Map([
     ':is(.scalar-card, .tag-section-container)[role=region]',
     (element) => element.setAttribute('role', 'group'),
   ],
-  // The button for more languages is among the tabs of the first few.
-  ['[role=tablist] button.client-libraries__select', makeTab],
   ['button:is([class*="copy"]):not([aria-label])', (button) => button.setAttribute('aria-label', 'Copy')],
   // The page and the client for test requests each have a list of messages.
   ['section[aria-label^="Notifications"]:not([role])', (section) => section.setAttribute('role', 'log')],
@@ -36,14 +34,6 @@ export function repairMarkup() {
 function moveSelected(button) {
   button.setAttribute('aria-current', button.getAttribute('aria-selected'));
   button.removeAttribute('aria-selected');
-}
-
-function makeTab(button) {
-  const isSelected = button.classList.contains('client-libraries__active');
-  if (button.getAttribute('aria-selected') === String(isSelected)) return;
-  button.setAttribute('role', 'tab');
-  button.setAttribute('aria-label', 'More languages');
-  button.setAttribute('aria-selected', isSelected);
 }
 
 function nameEmptyButton(button) {
