@@ -1,6 +1,7 @@
 /*
  * Repairs of Scalar's markup that axe asks for, because it misleads screen readers or keeps the keyboard out. Scalar
- * resets attributes when the selection changes.
+ * resets attributes when the selection changes. With Scalar 1.76, which needs Node.js 22, axe still asks for four of them: the
+ * role `none`, notifications, text boxes, and what scrolls.
  */
 const REPAIRS = new Map([
   // A button of the sidebar cannot be selected, but it can be the current one.

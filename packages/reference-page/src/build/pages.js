@@ -7,10 +7,10 @@ import { prepareStart, renderChangelog, renderLlmsText, renderPage } from './tex
 
 const OUTPUT = 'dist/reference-page';
 const GUIDES = 'docs/guides';
-const CHANGELOG = 'changelog.md';
-const SYNONYMS = 'synonyms.json';
 /** What the pages load: files of a store called my-store */
 const SOURCE = join(import.meta.dirname, '..');
+/** What texts are put into, between comments that say which */
+const TEMPLATES = ['page.html', 'changelog-page.html'];
 const NAMES = /my-store(?=\\?\.example)|my-store-client|my-store|MY_STORE|\bms_|My Store(?: Service)?/g;
 /** What the pages say of guides, and what they say where there are none */
 const WITHOUT_GUIDES = {
@@ -29,15 +29,17 @@ const FEED_LINK = /^.*href="changelog\.atom".*\n/m;
 
 export function writePages({ root, identity, document }) {
   const folder = join(root, OUTPUT);
-  const client = readClient(root);
+  // The packed client that the service serves: its file, and the name of its package
+  const client = readJson(join(root, 'dist/client.json'));
   const hasKeyPage = document.paths['/key'] !== undefined;
   const store = { ...describeStore(identity, client), hasKeyPage };
   const guides = readGuides(root, store);
   const prepared = prepareGuides(guides);
   const { description, sections, toAddress } = prepared;
   const rename = createRenaming(store);
-  const changelog = guides.find(({ name }) => name === CHANGELOG);
-  const adapt = (html) => adaptToGuides(html, { guides, sections, changelog });
+  const changelog = guides.find(({ name }) => name === 'changelog.md');
+  const readOwn = (name) =>
+    adaptToGuides(rename(readFileSync(join(SOURCE, name), 'utf8'), name), { guides, sections, changelog });
 
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -51,24 +53,20 @@ export function writePages({ root, identity, document }) {
     'guides.json',
     JSON.stringify({
       ...{ start: prepareStart(store, guides, toAddress), description, sections, client: client?.file },
-      synonyms: readSynonyms(root),
+      synonyms: readJson(join(root, GUIDES, 'synonyms.json')) ?? {},
     }),
   );
-  const names = readdirSync(SOURCE).filter((name) => extname(name) !== '' && name !== 'page.html');
-  if (!hasKeyPage) names.splice(names.indexOf('key.html'), 1);
-  for (const name of names) write(name, adapt(rename(readFileSync(join(SOURCE, name), 'utf8'), name)));
+  const others = hasKeyPage ? TEMPLATES : [...TEMPLATES, 'key.html'];
+  const names = readdirSync(SOURCE).filter((name) => extname(name) !== '' && !others.includes(name));
+  for (const name of names) write(name, readOwn(name));
   const icon = join(root, 'docs/icon.svg');
   if (existsSync(icon)) write('icon.svg', readFileSync(icon));
   for (const { name, text } of guides) write(name, text);
   write('llms.txt', renderLlmsText(store, guides));
-  const pages = changelog === undefined ? {} : renderChangelog(store, changelog, toAddress);
-  for (const [name, text] of Object.entries(pages)) write(name, text);
-  const template = rename(readFileSync(join(SOURCE, 'page.html'), 'utf8'), 'page.html');
-  const page = renderPage(adapt(template).replace('docs/scalar.js', `docs/${bundle.name}`), document, {
-    ...prepared,
-    store,
-    guides,
-  });
+  const changes = changelog && renderChangelog(readOwn('changelog-page.html'), store, changelog, toAddress);
+  for (const [name, text] of Object.entries(changes ?? {})) write(name, text);
+  const template = readOwn('page.html').replace('docs/scalar.js', `docs/${bundle.name}`);
+  const page = renderPage(template, document, { ...prepared, store, guides });
   write('index.md', page.markdown);
   // Last, because its presence marks the folder as complete.
   write('page.html', page.html);
@@ -99,9 +97,8 @@ function createRenaming({ name, title, keyPrefix, variable, host, client }) {
     });
 }
 
-/** The packed client that the service serves, its file and its package's name; undefined where there is none */
-function readClient(root) {
-  const path = join(root, 'dist/client.json');
+/** Undefined where there is no such file */
+function readJson(path) {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
 }
 
@@ -118,15 +115,9 @@ function readGuides(root, { variable, client }) {
     .map(({ name, text }) => ({ name, text: client ? text.replaceAll(lookUp, address) : text }));
 }
 
-/** For words that people look for and no section has, the words to look for instead */
-function readSynonyms(root) {
-  const path = join(root, GUIDES, SYNONYMS);
-  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : {};
-}
-
 function readBundle() {
   const plugin = dirname(createRequire(import.meta.url).resolve('@scalar/fastify-api-reference'));
-  const { version } = JSON.parse(readFileSync(join(plugin, '../package.json'), 'utf8'));
+  const { version } = readJson(join(plugin, '../package.json'));
   return { name: `scalar-${version}.js`, content: readFileSync(join(plugin, 'js/standalone.js')) };
 }
 

@@ -101,9 +101,10 @@ function describeOperation({ operationId, summary, description, path, method, ta
  * The changelog of the interface as it is served at /changelog, as Markdown and as a page, and its feed (Atom, RFC 4287).
  * The page and the feed lead people to the page at /docs, and the Markdown leads programs to the single guides.
  *
+ * @param {string} template changelog-page.html
  * @throws {Error} for an entry without a date, which a feed has to have
  */
-export function renderChangelog(store, { name, text }, toAddress) {
+export function renderChangelog(template, store, { name, text }, toAddress) {
   const { markdown } = rewriteLinks(text, (target) => `docs/${target}`);
   const toPageHtml = (part) => rewriteLinks(part, (target) => `docs${toAddress(target, name)}`).html;
   const [, ...entries] = text.split(/^(?=## )/m);
@@ -112,42 +113,13 @@ export function renderChangelog(store, { name, text }, toAddress) {
     const [heading, version, date] = ENTRY.exec(entry) ?? [];
     if (heading === undefined)
       throw new Error(`changelog.md: "${entry.split('\n', 1)}" has no version and date`);
-    return {
-      version,
-      date: `${date}T00:00:00Z`,
-      body: toPageHtml(entry.slice(heading.length)),
-    };
+    return { version, date: `${date}T00:00:00Z`, body: toPageHtml(entry.slice(heading.length)) };
   });
   return {
     'changelog-page.md': `${markdown}\n`,
-    'changelog-page.html': toPage(toPageHtml(text)),
+    'changelog-page.html': template.replace('<!-- text -->', () => toPageHtml(text)),
     'changelog.atom': toFeed(store, feed),
   };
-}
-
-function toPage(html) {
-  return `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <title>Changelog of the interface</title>
-    <link rel="icon" href="docs/icon.svg" />
-    <link rel="stylesheet" href="docs/theme.css" />
-    <link rel="stylesheet" href="docs/text.css" />
-    <link rel="alternate" type="text/markdown" href="docs/changelog.md" />
-    <link rel="alternate" type="application/atom+xml" href="changelog.atom" />
-  </head>
-  <body>
-    <div class="text">
-      <nav><ul><li><a href="docs">Reference and guides</a></li><li><a href="changelog.atom">Feed</a></li></ul></nav>
-      <main>
-${html}
-      </main>
-    </div>
-  </body>
-</html>
-`;
 }
 
 /**

@@ -16,11 +16,7 @@ const SERVED = 'dist/clients';
 const CURRENT = 'dist/client.json';
 
 /** Puts a client where the service looks for it, beside those of earlier releases. Returns its path in the store. */
-export function serveClient(
-  root: string,
-  { name, version }: { readonly name: string; readonly version: string },
-  bytes: Uint8Array,
-): string {
+export function serveClient(root: string, name: string, version: string, bytes: Uint8Array): string {
   const file = `client-${version}-${hash(bytes)}.tgz`;
   const files = new Map<string, Uint8Array>([...readReleased(root, version), [file, bytes]]);
   const folder = join(root, SERVED);

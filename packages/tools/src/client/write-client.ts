@@ -62,7 +62,7 @@ export function writeClient(options: ClientOptions): WrittenClient {
   };
   const bytes = pack(files);
   const { version } = store;
-  if (out === undefined) return { name, version, path: serveClient(root, { name, version }, bytes), files };
+  if (out === undefined) return { name, version, path: serveClient(root, name, version, bytes), files };
   const path = resolve(out);
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, bytes);
