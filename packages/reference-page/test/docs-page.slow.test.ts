@@ -372,7 +372,8 @@ describe.skipIf(executable === undefined)('the reference page in a browser', OPT
       await takeScreenshot(page, `boatyard-${colorScheme}`);
 
       await page.goto(`${url}/docs/key`);
-      await page.getByText(key.slice(0, 12)).waitFor();
+      await page.getByText('Revoke this key').waitFor();
+      await page.getByText(`${key.slice(0, 12)}…`, { exact: true }).waitFor();
       expect(await findViolations(page)).toEqual([]);
       expectNoErrors({ page, ...watched }, url);
       await page.close();
