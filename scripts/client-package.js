@@ -29,7 +29,7 @@ export function findCurrentClient() {
 }
 
 /** The name of its file */
-export function readCurrentClient() {
+function readCurrentClient() {
   return JSON.parse(readFileSync(CURRENT_CLIENT, 'utf8')).file;
 }
 

@@ -44,9 +44,9 @@ export function deriveMetadata() {
 
 /** Sets the version of a manifest, and the versions of this repository's packages among its dependencies. */
 function withVersion(manifest, version) {
-  const { dependencies = {} } = manifest;
-  for (const [name, range] of Object.entries(dependencies))
-    if (name.startsWith(SCOPE) && !range.startsWith('file:')) dependencies[name] = version;
+  for (const kind of [manifest.dependencies, manifest.devDependencies, manifest.peerDependencies])
+    for (const [name, range] of Object.entries(kind ?? {}))
+      if (name.startsWith(SCOPE) && !range.startsWith('file:')) kind[name] = version;
   manifest.version = version;
   return manifest;
 }

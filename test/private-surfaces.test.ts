@@ -85,7 +85,7 @@ test("every class of Scalar's that the reference page builds on is in the instal
     readdirSync(PAGE)
       .filter((name) => pattern.test(name))
       .map((name) => join(PAGE, name));
-  const makers = read([...listFiles(/\.(?:js|html)$/), 'scripts/guides.js']);
+  const makers = read([...listFiles(/\.(?:js|html)$/), 'packages/reference-page/src/build/guides.js']);
   const own = [...makers.matchAll(/\bclass(?:Name)?(?: ?=|:) ?["']([\w-]+)["']/g)].map(([, name]) => name);
   const styles = read(listFiles(/\.css$/)).replaceAll(/\/\*[\s\S]*?\*\/|"[^"]*"/g, '');
   const used = new Set([...styles.matchAll(/\.([a-z][\w-]*)/g)].map(([, name]) => name));

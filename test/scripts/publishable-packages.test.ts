@@ -14,7 +14,7 @@ test('the platform, and the packages that know nothing of the service, can be pu
   expect(packages).toEqual(
     [
       ...['batch-loader', 'client-core', 'compatibility', 'embedded-postgres', 'http-server', 'limits'],
-      ...['platform', 'tools'],
+      ...['platform', 'reference-page', 'tools'],
     ].map((name) => `packages/${name}`),
   );
 });
@@ -27,16 +27,17 @@ test('the workflow of a release publishes them, once somebody lets it, with no r
 });
 
 describe.each(packages)('%s', (folder) => {
-  // What those of the platform may import, rooms.test.ts says.
+  // What those of the platform may import, rooms.test.ts says. Browsers try the reference page with the animals' guides.
   test.skipIf(folder === 'packages/platform')(
     'imports nothing out of its folder, in its tests neither',
     () => {
-      const files = ['src', 'test'].flatMap((part) =>
+      const parts = folder === 'packages/reference-page' ? ['src'] : ['src', 'test'];
+      const files = parts.flatMap((part) =>
         readdirSync(join(folder, part), { recursive: true, encoding: 'utf8' }).map((name) =>
           join(folder, part, name),
         ),
       );
-      const sources = files.filter((path) => path.endsWith('.ts'));
+      const sources = files.filter((path) => /\.[jt]s$/.test(path));
       expect(sources.length).toBeGreaterThan(2);
       for (const path of sources) {
         const imported = readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'(\.[^']+)'/g);
@@ -52,15 +53,17 @@ describe.each(packages)('%s', (folder) => {
     const manifest = readManifest(folder);
     expect(manifest).toMatchObject({
       files: expect.any(Array),
-      scripts: { prepack: 'npm run build' },
       description: expect.stringMatching(/^[A-Z]/),
       license: 'MIT',
       engines: { node: expect.any(String) },
       repository: { directory: folder },
     });
+    // A package without a configuration of the compiler is JavaScript as it is written.
+    const isCompiled = existsSync(join(folder, 'tsconfig.json'));
+    if (isCompiled) expect(manifest.scripts.prepack).toBe('npm run build');
     expect(manifest.exports['.']).toMatchObject({
       types: manifest.types,
-      default: expect.stringContaining('dist/'),
+      default: expect.stringContaining(isCompiled ? 'dist/' : 'src/'),
     });
     for (const name of ['LICENSE', 'README.md']) expect(existsSync(join(folder, name)), name).toBe(true);
   });

@@ -7,7 +7,7 @@ test("the reference page's colours and its sign are those of the storefront", as
   const pairs = page.match(/--[\w-]+: light-dark\(.*?\);/g) ?? [];
   expect(pairs.length).toBeGreaterThan(10);
   expect(pairs.filter((pair) => !storefront.includes(pair))).toEqual([]);
-  const icons = ['packages/reference-page/src/icon.svg', 'examples/storefront/icon.svg'];
+  const icons = ['docs/icon.svg', 'examples/storefront/icon.svg'];
   const [own, shared] = await Promise.all(icons.map((path) => readFile(path, 'utf8')));
   expect(own).toBe(shared);
 });

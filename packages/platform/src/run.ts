@@ -167,7 +167,7 @@ async function seedDevelopment(store: Store, config: Config, { database }: Datab
     createKeyStore(database, config.keyPrefix, definition.scopes),
     { plan: definition.developmentPlan, prefix: config.keyPrefix },
   );
-  const keyPage = hasOwnPage(root) ? ', what a key has left at {url}/docs/key' : '';
+  const keyPage = hasOwnPage(root, 'key.html') ? ', what a key has left at {url}/docs/key' : '';
   return (
     `\n${identity.title}: ready at {url}, its reference page at {url}/docs${keyPage}.\n` +
     'Try it with the development key:\n\n' +

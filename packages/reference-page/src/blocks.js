@@ -9,10 +9,10 @@ import { createItem } from './storage.js';
 const BLOCKS = ':is(.text, .markdown, .request-card) pre > code';
 /** The guides read the address and the key from the environment, each language in its own way. */
 const PLACEHOLDER =
-  /(?<open>\$\{process\.env\.|\$|process\.env\.|os\.environ\['|(?:System\.getenv|os\.Getenv)\(")ANIMAL_STORE_(?<name>URL|KEY)(?:\}| \?\? ''|'\]|"\))?|(?<url>https:\/\/store\.example\.org)|(?<=Bearer |KEY=|apiKey: ')as_test_…/g;
+  /(?<open>\$\{process\.env\.|\$|process\.env\.|os\.environ\['|(?:System\.getenv|os\.Getenv)\(")MY_STORE_(?<name>URL|KEY)(?:\}| \?\? ''|'\]|"\))?|(?<url>https:\/\/my-store\.example\.org)|(?<=Bearer |KEY=|apiKey: ')ms_test_…/g;
 const COPIED_MS = 2_000;
 
-const chosenLanguage = createItem('localStorage', 'animal-store-language');
+const chosenLanguage = createItem('localStorage', 'my-store-language');
 
 /** For each code element its original content, and the first node and the key of what it shows now */
 const shown = new WeakMap();

@@ -4,7 +4,7 @@
  */
 const FORMATS =
   'Code generators and other tools can use the document as [JSON](openapi.json) or as [YAML](openapi.yaml), and language ' +
-  'models [the guides as Markdown](llms.txt).';
+  'models [TEXTS as Markdown](llms.txt).';
 /** The titles of the sections, with their addresses */
 const TITLES = {
   introduction: 'Introduction',
@@ -32,14 +32,16 @@ export const KEY_NOTE = `[${KEY_PAGE.title}](${KEY_PAGE.address}) shows it as a 
  * @param {string} description the document's description, whose first paragraph says what the service is
  * @param {string} start how to begin, in Markdown, with the word OPERATOR in it
  * @param {string} operator whom to ask, in Markdown
+ * @param {boolean} hasGuides whether the store has any
  */
-export function listIntroduction(description, start, operator) {
+export function listIntroduction(description, start, operator, hasGuides) {
+  const formats = FORMATS.replace('TEXTS', hasGuides ? 'the guides' : 'this page');
   const [identity, ...rest] = description.split('\n\n');
   const texts = [
     identity,
     start.replace('OPERATOR', operator),
-    [...rest, FORMATS].join('\n\n'),
-    `For a key, a larger plan, or an answer that is not in the guides, ask ${operator}. Quote the \`X-Request-Id\` of the ` +
+    [...rest, formats].join('\n\n'),
+    `For a key, a larger plan, or an answer that is not ${hasGuides ? 'in the guides' : 'here'}, ask ${operator}. Quote the \`X-Request-Id\` of the ` +
       'response that you ask about.',
   ];
   return Object.entries(TITLES).map(([slug, title], index) => ({

@@ -18,6 +18,8 @@ const form = document.querySelector('form');
 const field = document.querySelector('input');
 const state = document.querySelector('#state');
 const report = document.querySelector('#report');
+/** The addresses of what the guides say, which the build knows */
+const sections = document.querySelector('main').dataset.sections.split(' ');
 let lastRequest = 0;
 
 field.value = readKey();
@@ -36,7 +38,7 @@ async function showKey(key) {
   state.textContent = 'Asking the service …';
   const { failure, body, now } = isKey(key)
     ? await askAbout(key)
-    : { failure: 'This is not a key: one begins with as_test_ or as_live_, and letters and digits follow.' };
+    : { failure: 'This is not a key: one begins with ms_test_ or ms_live_, and letters and digits follow.' };
   if (request !== lastRequest) return;
   state.className = failure === undefined ? '' : 'notice';
   state.replaceChildren(
@@ -94,10 +96,13 @@ function createNotice({ text, title, address }) {
   return create(
     'p',
     { className: 'notice' },
-    ...withTimes(`${text} See `),
-    create('a', { href: address }, title),
-    '.',
+    ...withTimes(hasSection(address) ? `${text} See ` : text),
+    ...(hasSection(address) ? [create('a', { href: address }, title), '.'] : []),
   );
+}
+
+function hasSection(address) {
+  return sections.includes(address.slice(address.indexOf('#')));
 }
 
 function createFacts({ name, hint, plan, scopes, createdAt, expiresAt }) {
@@ -222,6 +227,7 @@ async function revoke(key, hint) {
 function createOperation({ operation, deprecated }) {
   if (!deprecated) return operation;
   const address = '../docs#description/how-an-operation-is-removed';
+  if (!hasSection(address)) return `${operation} (deprecated)`;
   return create('span', {}, `${operation} (`, create('a', { href: address }, 'deprecated'), ')');
 }
 

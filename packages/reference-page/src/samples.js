@@ -3,7 +3,7 @@
  * those for Python lose the port or import nothing, and those for JavaScript show no response. The page's blocks.js
  * fills in the reader's key.
  */
-const KEY = 'as_test_…';
+const KEY = 'ms_test_…';
 const AUTHORIZATION = `Bearer ${KEY}`;
 const MEDIA_TYPE = 'application/json';
 
@@ -11,14 +11,14 @@ const MEDIA_TYPE = 'application/json';
  * @param {object} openapi is changed
  * @param {string} baseUrl of the operations' paths
  * @param {string} language comes first, because Scalar shows the first sample
- * @param {string} client the name of the packed client, whose bytes never change
+ * @param {string | undefined} client the file of the packed client, whose bytes never change, if the service serves one
  */
 export function addSamples(openapi, baseUrl, language, client) {
   for (const [path, item] of Object.entries(openapi.paths)) {
     for (const [method, operation] of Object.entries(item)) {
       const request = readRequest(baseUrl, path, method, operation);
       const samples = [
-        { lang: 'ts', label: 'TypeScript', source: toTypeScript(request, client) },
+        ...(client ? [{ lang: 'ts', label: 'TypeScript', source: toTypeScript(request, client) }] : []),
         { lang: 'bash', label: 'curl', source: toCurl(request) },
         { lang: 'js', label: 'JavaScript', source: toJavaScript(request) },
         { lang: 'python', label: 'Python', source: toPython(request) },
@@ -61,7 +61,7 @@ function toLiteral(object) {
 function toTypeScript({ operationId, serviceUrl, method, input }, client) {
   const kind = method === 'GET' ? 'query' : 'mutate';
   return `// npm install ${serviceUrl}/${client}
-import { createClient } from '@animal-store/client';
+import { createClient } from 'my-store-client';
 
 const client = createClient({
   baseUrl: '${serviceUrl}',

@@ -1,7 +1,6 @@
 /*
  * A search of every word of the guides and the operations, in place of Scalar's, which knows only the headings of guides.
  */
-import { SYNONYMS } from './synonyms.js';
 
 const MAX_RESULTS = 12;
 /** How much a word in the heading of a section or its guide counts. Words in the text add up to less than 1. */
@@ -18,16 +17,17 @@ const OPENERS = 'button:has(.sidebar-search-placeholder)';
  *
  * @param {readonly { title: string, place: string, address: string, text: string }[]} sections
  * @param {string} query
+ * @param {Record<string, string>} synonyms for a word or phrase that no section has, the words to look for instead
  */
-export function searchSections(sections, query) {
-  return findSections(sections, toKnownWords(sections, query));
+export function searchSections(sections, query, synonyms) {
+  return findSections(sections, toKnownWords(sections, query, synonyms));
 }
 
 /** The query itself if it finds something, or else the synonym of a word or phrase in it. */
-function toKnownWords(sections, query) {
+function toKnownWords(sections, query, synonyms) {
   if (findSections(sections, query).length > 0) return query;
   const text = query.toLowerCase().replace(/\s+/g, ' ');
-  const [, synonym] = [...SYNONYMS].find(([phrase]) => text.includes(phrase)) ?? [];
+  const [, synonym] = Object.entries(synonyms).find(([phrase]) => text.includes(phrase)) ?? [];
   return synonym ?? query;
 }
 
@@ -89,7 +89,7 @@ function resolve(schema = {}, { schemas }) {
 }
 
 /** Opens on Ctrl+K, Cmd+K and Scalar's own button, before Scalar notices. */
-export function watchSearch(sections) {
+export function watchSearch(sections, synonyms) {
   const dialog = document.querySelector('#search');
   const [field, status, results] = dialog.querySelectorAll('input, [role=status], ol');
   const open = (event) => {
@@ -103,12 +103,13 @@ export function watchSearch(sections) {
   addEventListener('click', (event) => event.target.closest(OPENERS) && open(event), { capture: true });
 
   field.addEventListener('input', () => {
-    const query = toKnownWords(sections, field.value);
+    const query = toKnownWords(sections, field.value, synonyms);
     const found = findSections(sections, query);
     const isEmpty = field.value.trim() === '';
     const offered = found.length === 0 && !isEmpty ? listBeginnings(sections) : found;
     results.replaceChildren(...offered.map((section) => createResult(section, query)));
-    const counted = found.length === 0 ? 'Nothing found. The guides are:' : `Sections found: ${found.length}`;
+    const nothing = offered.length > 1 ? 'Nothing found. The guides are:' : 'Nothing found.';
+    const counted = found.length === 0 ? nothing : `Sections found: ${found.length}`;
     status.textContent = isEmpty ? '' : counted;
   });
   dialog.addEventListener('keydown', (event) => {

@@ -7,7 +7,7 @@ import { toSections, watchSearch } from './search.js';
 import { readKey } from './session-key.js';
 
 /** The first part of every address on Scalar's page. */
-const SLUG = 'animal-store';
+const SLUG = 'my-store';
 const KEY_FIELD = 'The field under "Authentication" puts your key into every example on this page.';
 const MAX_WAIT_FOR_PAINT_MS = 1_000;
 /**
@@ -33,8 +33,11 @@ async function showReference() {
     openapi.info.description,
     `${guides.start}\n\n${KEY_FIELD}`,
     toOperator(openapi.info.contact),
+    guides.sections.length > 0,
   );
-  watchSearch([...introduction, KEY_PAGE, ...guides.sections, ...toSections(openapi)]);
+  const pages = openapi.paths['/key'] === undefined ? [] : [KEY_PAGE];
+  const sections = [...introduction, ...pages, ...guides.sections, ...toSections(openapi)];
+  watchSearch(sections, guides.synonyms);
   const description = [...introduction.map(toMarkdown), guides.description].join('\n\n');
   // The section "Help" has the contact, which Scalar shows as a name without its address.
   openapi.info = { ...openapi.info, description, contact: undefined };
@@ -45,7 +48,7 @@ async function showReference() {
   // https://scalar.com/products/api-references/configuration. Every feature that calls or links to another host is off.
   globalThis.Scalar.createApiReference('#reference', {
     content: openapi,
-    title: 'Animal Store Service',
+    title: openapi.info.title,
     slug: SLUG,
     authentication: {
       preferredSecurityScheme: 'bearerAuth',

@@ -25,7 +25,7 @@ const TOLERANCE_PX = 8;
 const WIDTHS_PX = [1440, 390];
 
 const load = (path: string) => import(pathToFileURL(path).href);
-const { prepareGuides } = await load('scripts/guides.js');
+const { prepareGuides } = await load('packages/reference-page/src/build/guides.js');
 const { listBeginnings, toSections } = await load('packages/reference-page/src/search.js');
 
 const executable = findBrowser();

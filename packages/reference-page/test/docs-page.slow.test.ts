@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Caller, createCaller, post } from '@animal-store/platform/testing';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
   type Browser,
   findBrowser,
@@ -16,8 +16,9 @@ import {
   type WatchedPage,
 } from '../../platform/test/support/browser.js';
 import { startService, type TestService } from '../../platform/test/support/test-service.js';
+import { startBoatyard } from './boatyard.js';
 
-const { prepareGuides } = await import(pathToFileURL('scripts/guides.js').href);
+const { prepareGuides } = await import(pathToFileURL('packages/reference-page/src/build/guides.js').href);
 
 const REFERENCE_TIMEOUT_MS = 120_000;
 /** Axe takes half a minute for a page alone on two cores, until it finds nothing that is still being rendered. */
@@ -165,7 +166,10 @@ describe.skipIf(executable === undefined)('the reference page in a browser', OPT
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     await page.route('**/docs/guides.json', (route) =>
       route.fulfill({
-        json: { ...prepareGuides(GUIDES), start: 'Begin.', client: 'client-1.0.0-0123456789abcdef.tgz' },
+        json: {
+          ...prepareGuides(GUIDES),
+          ...{ start: 'Begin.', client: 'client-1.0.0-0123456789abcdef.tgz', synonyms: {} },
+        },
       }),
     );
     await page.goto(`${service.url}/docs${hash}`);
@@ -344,4 +348,35 @@ describe.skipIf(executable === undefined)('the reference page in a browser', OPT
     expect(await read(shop.origin.replace('127.0.0.1', 'localhost'))).toBe('blocked');
     await page.close();
   });
+
+  test.each(['light', 'dark'] as const)(
+    'the pages of a store without guides are its own, accessible and clean in the %s colour scheme',
+    async (colorScheme) => {
+      const { url, key, close } = await startBoatyard();
+      onTestFinished(close);
+      const { page, ...watched } = await openPage(browser.context);
+      await page.emulateMedia({ colorScheme });
+      await page.goto(`${url}/docs#tag/boats/POST/boats`);
+      await untilReference(page);
+      expect(await page.title()).toContain('Boatyard Service');
+      const sample = page.locator('[id$="tag/boats/POST/boats"] pre').filter({ hasText: 'curl' }).first();
+      await expect.poll(() => sample.innerText()).toContain(`'${url}/v1/boats'`);
+      expect(await sample.innerText()).toContain('Bearer by_test_…');
+      await page.getByPlaceholder('Token').filter({ visible: true }).first().fill(key);
+      await expect.poll(() => sample.innerText()).toContain(`Bearer ${key}`);
+      await expect.poll(() => findViolations(page), { timeout: AXE_TIMEOUT_MS, interval: 1_000 }).toEqual([]);
+      await page.keyboard.press('Control+k');
+      await page.getByRole('searchbox').fill('no such word');
+      await page.getByText('Nothing found.', { exact: true }).waitFor();
+      await page.keyboard.press('Escape');
+      await takeScreenshot(page, `boatyard-${colorScheme}`);
+
+      await page.goto(`${url}/docs/key`);
+      await page.getByText('Revoke this key').waitFor();
+      await page.getByText(`${key.slice(0, 12)}…`, { exact: true }).waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      expectNoErrors({ page, ...watched }, url);
+      await page.close();
+    },
+  );
 });

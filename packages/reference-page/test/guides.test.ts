@@ -17,7 +17,7 @@ interface Prepared {
 }
 
 const { prepareGuides }: { prepareGuides: (guides: readonly Guide[]) => Prepared } = await import(
-  pathToFileURL('scripts/guides.js').href
+  pathToFileURL('packages/reference-page/src/build/guides.js').href
 );
 
 const KEYS = { name: '01-keys.md', text: '# Keys\n\n## Next steps\n\nSee [errors](02-errors.md).\n' };

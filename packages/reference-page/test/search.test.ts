@@ -14,20 +14,22 @@ interface Section {
 }
 
 const load = (path: string) => import(pathToFileURL(path).href);
-const { prepareGuides } = await load('scripts/guides.js');
+const { prepareGuides } = await load('packages/reference-page/src/build/guides.js');
 const { listBeginnings, searchSections, toSections } = await load('packages/reference-page/src/search.js');
 const { KEY_PAGE, listIntroduction } = await load('packages/reference-page/src/introduction.js');
-const { SYNONYMS } = await load('packages/reference-page/src/synonyms.js');
 
 const guides = await Promise.all(
   listGuides().map(async (name) => ({ name, text: await readFile(join(GUIDES_FOLDER, name), 'utf8') })),
+);
+const synonyms: Readonly<Record<string, string>> = JSON.parse(
+  await readFile(join(GUIDES_FOLDER, 'synonyms.json'), 'utf8'),
 );
 const document = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
 const { summary } = document.paths[create.documentPath].post;
 const sections: readonly Section[] = [...prepareGuides(guides).sections, ...toSections(document)];
 /** What the search of the page looks through */
 const page: readonly Section[] = [
-  ...listIntroduction(document.info.description, 'Begin.', 'the operator'),
+  ...listIntroduction(document.info.description, 'Begin.', 'the operator', true),
   KEY_PAGE,
   ...sections,
 ];
@@ -38,7 +40,7 @@ const DOCUMENT = 'Introduction: What holds for all operations';
 const CREATE = `${create.name}, POST ${create.documentPath}: ${summary}`;
 
 function search(query: string, among = sections): string[] {
-  return searchSections(among, query).map(({ place, title }: Section) => `${place}: ${title}`);
+  return searchSections(among, query, synonyms).map(({ place, title }: Section) => `${place}: ${title}`);
 }
 
 test.each([
@@ -94,12 +96,12 @@ test.each([
 });
 
 test('a dashboard leads to the page of a key', () => {
-  expect(searchSections(page, 'dashboard')).toEqual([KEY_PAGE]);
+  expect(searchSections(page, 'dashboard', {})).toEqual([KEY_PAGE]);
 });
 
 test('a synonym is found by any case and beside other words, and leads somewhere', () => {
   expect(search('  PIP   Install requests ')).toEqual(search('pip install'));
-  for (const [phrase, synonym] of SYNONYMS) {
+  for (const [phrase, synonym] of Object.entries(synonyms)) {
     expect([phrase, search(phrase, page)]).toEqual([phrase, search(synonym, page)]);
     expect([phrase, search(synonym, page)]).not.toEqual([phrase, []]);
   }

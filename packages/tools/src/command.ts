@@ -66,6 +66,13 @@ function createProgram(): Command {
     .description(
       'check that a store and its platform share one copy of what both need, as all commands do first',
     );
+  program
+    .command('pages')
+    .description('build the reference page, with the guides, and the page of a key, which the service serves')
+    .action(async () => {
+      const { buildPages } = await import('./pages.js');
+      printLines([`wrote ${await buildPages(await loadStore(open()))}`]);
+    });
   addClientCommand(program, () => loadStore(open()));
   return program;
 }

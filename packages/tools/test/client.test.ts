@@ -151,6 +151,7 @@ test('a service serves the client beside those of earlier releases of its major 
   const { path: next } = write({ out: undefined });
   expect(JSON.parse(await readFile(join(folder, 'dist/client.json'), 'utf8'))).toEqual({
     file: next.slice('dist/clients/'.length),
+    name: 'observatory-client',
   });
   expect((await readFile(join(folder, path))).equals(bytes)).toBe(true);
   await writeFile(join(folder, 'docs/releases', path.slice('dist/'.length)), 'other bytes');

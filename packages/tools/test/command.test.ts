@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFile, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -86,6 +87,32 @@ test('what a store is run with goes to the folder that is named from where the c
   expect(run(folder, ['operate'])).toEqual([0, expect.stringMatching(/^wrote docs\/deploy\/roles\.sql$/m)]);
   expect(run(folder, ['operate', '.'])).toEqual([0, expect.stringMatching(/^wrote deploy\/roles\.sql$/m)]);
   expect(await readFile(join(folder, 'deploy/roles.sql'), 'utf8')).toContain(' ./deploy/roles.sql ');
+});
+
+test('the pages of a store are built with the package that it has installed, and a command says which', async () => {
+  const folder = await createProject();
+  expect(run(folder, ['pages'])).toEqual([0, 'wrote dist/reference-page\n']);
+  const page = await readFile(join(folder, 'dist/reference-page/page.html'), 'utf8');
+  expect(page).toContain('<h1>Harbour</h1>');
+  // It has no operation that a page of a key would ask.
+  expect(page).not.toContain('docs/key"');
+  expect(existsSync(join(folder, 'dist/reference-page/key.html'))).toBe(false);
+  await write(folder, { 'docs/guides/1.md': '# Piers\n\n[Locks](2.md)\n' });
+  expect(run(folder, ['pages'])).toEqual([
+    1,
+    'docs/guides: 1.md links to 2.md, which is no heading of a guide\n',
+  ]);
+  await rm(join(folder, 'node_modules'));
+  for (const scope of ['@animal-store', '@trpc'])
+    await mkdir(join(folder, 'node_modules', scope), { recursive: true });
+  for (const name of ['@animal-store/platform', '@trpc/server', 'zod'])
+    await symlink(join(FOLDER, '../../node_modules', name), join(folder, 'node_modules', name));
+  expect(run(folder, ['pages'])).toEqual([
+    1,
+    expect.stringMatching(
+      /^The package @animal-store\/reference-page is missing: npm install --save-dev .*\n$/,
+    ),
+  ]);
 });
 
 test('a schema that Prisma refuses is one sentence that says where to look', async () => {

@@ -7,7 +7,7 @@ import { loadOnce } from '../load-once.js';
 import { renderPlainPage } from './plain-page.js';
 import { ignoreLongPreferences, serveText } from './served-text.js';
 
-/** Where a store builds its reference page, with the guides and Scalar's bundle. Each file has a gzipped copy. */
+/** Where `@animal-store/reference-page` writes the pages of a store. Each file has a gzipped copy. */
 const PAGE_FOLDER = 'dist/reference-page/';
 /** Where a store packs the clients of this release and of earlier ones, and names that of this one. */
 const CLIENTS_FOLDER = 'dist/clients/';
@@ -111,17 +111,20 @@ async function servePage(app: FastifyInstance, root: URL): Promise<void> {
   });
   // Browsers get the page and programs the text. A client that accepts both alike gets the first.
   serveEither(app, '/docs', { 'text/html': 'page.html', 'text/markdown': 'index.md' });
-  serveEither(app, '/docs/key', { 'text/html': 'key.html' });
+  app.get('/llms.txt', (_request, reply) => reply.sendFile('llms.txt'));
+  // A store may lack getKey, and its guides a changelog.
+  if (hasOwnPage(root, 'key.html')) serveEither(app, '/docs/key', { 'text/html': 'key.html' });
+  if (!hasOwnPage(root, 'changelog.atom')) return;
   serveEither(app, '/changelog', {
     'text/markdown': 'changelog-page.md',
     'text/html': 'changelog-page.html',
   });
   app.get('/changelog.atom', (_request, reply) => reply.sendFile('changelog.atom'));
-  app.get('/llms.txt', (_request, reply) => reply.sendFile('llms.txt'));
 }
 
-/** Whether the store has built a page of its own */
-export const hasOwnPage = (root: URL): boolean => existsSync(new URL(`${PAGE_FOLDER}page.html`, root));
+/** Whether the store has built a page of its own, or another file of it */
+export const hasOwnPage = (root: URL, file = 'page.html'): boolean =>
+  existsSync(new URL(PAGE_FOLDER + file, root));
 
 /** The name of the packed client that fits this service; undefined where the store packs none */
 export function readCurrentClient(root: URL): string | undefined {

@@ -11,12 +11,12 @@ import { toJson } from './package-files.js';
  * The file is kept, not rebuilt: the same bytes would need the same compiler, and a release lacks the sources of earlier ones.
  */
 const RELEASED = 'docs/releases/clients';
-/** The platform looks for the clients of this and of earlier releases here, and for the name of this one in CURRENT. */
+/** The platform looks for the clients of this and of earlier releases here, and for this one in CURRENT. */
 const SERVED = 'dist/clients';
 const CURRENT = 'dist/client.json';
 
 /** Puts a client where the service looks for it, beside those of earlier releases. Returns its path in the store. */
-export function serveClient(root: string, version: string, bytes: Uint8Array): string {
+export function serveClient(root: string, name: string, version: string, bytes: Uint8Array): string {
   const file = `client-${version}-${hash(bytes)}.tgz`;
   const files = new Map<string, Uint8Array>([...readReleased(root, version), [file, bytes]]);
   const folder = join(root, SERVED);
@@ -25,7 +25,7 @@ export function serveClient(root: string, version: string, bytes: Uint8Array): s
   // A file that is there keeps its time, by which a build may tell that it has not changed.
   for (const [name, content] of files)
     if (!existsSync(join(folder, name))) writeFileSync(join(folder, name), content);
-  writeFileSync(join(root, CURRENT), toJson({ file }));
+  writeFileSync(join(root, CURRENT), toJson({ file, name }));
   return join(SERVED, file);
 }
 

@@ -61,12 +61,12 @@ export function writeClient(options: ClientOptions): WrittenClient {
     ...generate(options, name),
   };
   const bytes = pack(files);
-  if (out === undefined)
-    return { name, version: store.version, path: serveClient(root, store.version, bytes), files };
+  const { version } = store;
+  if (out === undefined) return { name, version, path: serveClient(root, name, version, bytes), files };
   const path = resolve(out);
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, bytes);
-  return { name, version: store.version, path: relative(root, path), files };
+  return { name, version, path: relative(root, path), files };
 }
 
 /** What is made of the definition and the operations: the modules, and the README unless there is one */

@@ -1,27 +1,33 @@
-import { KEY_NOTE, listIntroduction, toMarkdown } from '../packages/reference-page/src/introduction.js';
+import { KEY_NOTE, listIntroduction, toMarkdown } from '../introduction.js';
 import { escapeHtml, rewriteLinks } from './guides.js';
 
-/** The identifier of the feed, and the beginning of its entries' (RFC 4151): the same wherever the feed is served. */
-const FEED_ID = 'tag:animal-store.example,2025:interface';
 /** An entry of the changelog, such as "## 1.0.0 - 2025-12-05". */
 const ENTRY = /^## (\S+) - (\d{4}-\d{2}-\d{2})$/m;
-/** The first thing that a reader needs. OPERATOR stands for the person to ask. */
-const START = `1. **Get a key** from OPERATOR. If you run the service yourself, its first start in development prints one. [Your
-   key](key) shows what is left of its limits, and what it has called.
-2. **Make a call** with your key in place of \`as_test_…\`:
-
-\`\`\`bash
-curl -H 'Authorization: Bearer as_test_…' 'https://store.example.org/v1/pets?limit=2'
-\`\`\`
-
-[A first call](02-first-call.md) has the response, and the same call in other languages.
-[Getting and keeping a key](01-keys.md) says what a key may do, and what to do when it leaks.`;
+/** What says more about the first call, by the guide that does */
+const MORE = {
+  '02-first-call.md':
+    '[A first call](02-first-call.md) has the response, and the same call in other languages.',
+  '01-keys.md':
+    '[Getting and keeping a key](01-keys.md) says what a key may do, and what to do when it leaks.',
+};
 const OPERATOR =
   'the operator (`info.contact` of the document), or else whoever gave you the address of this page';
 
-/** How to begin, in Markdown, for the page or for a text beside the guides. */
-export function prepareStart(toAddress = (target) => `docs/${target}`) {
-  return rewriteLinks(START, (target) => toAddress(target, 'The page')).markdown;
+/** How to begin, in Markdown, for the page or for a text beside the guides. OPERATOR stands for the person to ask. */
+export function prepareStart(store, guides, toAddress = (target) => `docs/${target}`) {
+  const more = Object.entries(MORE).filter(([file]) => guides.some(({ name }) => name === file));
+  const report = store.hasKeyPage
+    ? ' [Your\n   key](key) shows what is left of its limits, and what it has called.'
+    : '';
+  const start = `1. **Get a key** from OPERATOR. If you run the service yourself, its first start in development prints one.${report}
+2. **Make a call** with your key in place of \`${store.keyPrefix}test_…\`:
+
+\`\`\`bash
+curl -H 'Authorization: Bearer ${store.keyPrefix}test_…' 'https://${store.host}/v1${store.mainPath}?limit=2'
+\`\`\`
+
+${more.map(([, text]) => text).join('\n')}`;
+  return rewriteLinks(start, (target) => toAddress(target, 'The page')).markdown;
 }
 
 /**
@@ -30,9 +36,9 @@ export function prepareStart(toAddress = (target) => `docs/${target}`) {
  *
  * @param {string} template page.html
  * @param {object} openapi the OpenAPI document
- * @param guides what prepareGuides returns
+ * @param prepared what prepareGuides returns, with the guides and the names of the store
  */
-export function renderPage(template, openapi, { sections, html, markdown, toAddress }) {
+export function renderPage(template, openapi, { sections, html, markdown, toAddress, store, guides }) {
   const operations = Object.entries(openapi.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
   );
@@ -41,7 +47,8 @@ export function renderPage(template, openapi, { sections, html, markdown, toAddr
     operations: operations.filter((operation) => operation.tags.includes(tag.name)),
   }));
   const { title, description } = openapi.info;
-  const introduction = listIntroduction(description, prepareStart(toAddress), OPERATOR);
+  const introduce = (start) => listIntroduction(description, start, OPERATOR, guides.length > 0);
+  const introduction = introduce(prepareStart(store, guides, toAddress));
   const reference = [
     { depth: 1, title: 'Operations', address: '#operations' },
     ...tags.flatMap(({ name, description, operations: own }) => [
@@ -58,7 +65,7 @@ export function renderPage(template, openapi, { sections, html, markdown, toAddr
       .join('')}</ul></li>`,
     ...sections.filter(({ title, place }) => title === place).map(toItem),
   ];
-  const [, ...others] = listIntroduction(description, prepareStart(), OPERATOR);
+  const [, ...others] = introduce(prepareStart(store, guides));
   return {
     html: template
       .replace('<!-- contents -->', () => `<ul>${links.join('')}</ul>`)
@@ -94,9 +101,10 @@ function describeOperation({ operationId, summary, description, path, method, ta
  * The changelog of the interface as it is served at /changelog, as Markdown and as a page, and its feed (Atom, RFC 4287).
  * The page and the feed lead people to the page at /docs, and the Markdown leads programs to the single guides.
  *
+ * @param {string} template changelog-page.html
  * @throws {Error} for an entry without a date, which a feed has to have
  */
-export function renderChangelog({ name, text }, toAddress) {
+export function renderChangelog(template, store, { name, text }, toAddress) {
   const { markdown } = rewriteLinks(text, (target) => `docs/${target}`);
   const toPageHtml = (part) => rewriteLinks(part, (target) => `docs${toAddress(target, name)}`).html;
   const [, ...entries] = text.split(/^(?=## )/m);
@@ -105,49 +113,24 @@ export function renderChangelog({ name, text }, toAddress) {
     const [heading, version, date] = ENTRY.exec(entry) ?? [];
     if (heading === undefined)
       throw new Error(`changelog.md: "${entry.split('\n', 1)}" has no version and date`);
-    return {
-      version,
-      date: `${date}T00:00:00Z`,
-      body: toPageHtml(entry.slice(heading.length)),
-    };
+    return { version, date: `${date}T00:00:00Z`, body: toPageHtml(entry.slice(heading.length)) };
   });
   return {
     'changelog-page.md': `${markdown}\n`,
-    'changelog-page.html': toPage(toPageHtml(text)),
-    'changelog.atom': toFeed(feed),
+    'changelog-page.html': template.replace('<!-- text -->', () => toPageHtml(text)),
+    'changelog.atom': toFeed(store, feed),
   };
 }
 
-function toPage(html) {
-  return `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <title>Changelog of the interface</title>
-    <link rel="icon" href="docs/icon.svg" />
-    <link rel="stylesheet" href="docs/theme.css" />
-    <link rel="stylesheet" href="docs/text.css" />
-    <link rel="alternate" type="text/markdown" href="docs/changelog.md" />
-    <link rel="alternate" type="application/atom+xml" href="changelog.atom" />
-  </head>
-  <body>
-    <div class="text">
-      <nav><ul><li><a href="docs">Reference and guides</a></li><li><a href="changelog.atom">Feed</a></li></ul></nav>
-      <main>
-${html}
-      </main>
-    </div>
-  </body>
-</html>
-`;
-}
-
-/** Addresses are relative to that of the feed, so that they also hold behind a proxy with a path of its own. */
-function toFeed(entries) {
+/**
+ * The identifier of the feed begins those of its entries (RFC 4151), and is the same wherever the feed is served.
+ * Addresses are relative to that of the feed, so that they also hold behind a proxy with a path of its own.
+ */
+function toFeed({ name, title }, entries) {
+  const id = `tag:${name}.example,2025:interface`;
   const items = entries.map(
     ({ version, date, body }) => `  <entry>
-    <id>${FEED_ID}/${version}</id>
+    <id>${id}/${version}</id>
     <title>Interface ${version}</title>
     <updated>${date}</updated>
     <link rel="alternate" href="changelog"/>
@@ -157,12 +140,34 @@ function toFeed(entries) {
   );
   return `<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
-  <id>${FEED_ID}</id>
-  <title>Animal Store Service: changes of the interface</title>
+  <id>${id}</id>
+  <title>${escapeHtml(title)}: changes of the interface</title>
   <updated>${entries[0].date}</updated>
-  <author><name>Animal Store Service</name></author>
+  <author><name>${escapeHtml(title)}</name></author>
   <link rel="self" href="changelog.atom"/>
   <link rel="alternate" href="changelog"/>
 ${items.join('')}</feed>
 `;
+}
+
+/** The guides with their sections for language models, by the format of https://llmstxt.org. */
+export function renderLlmsText({ title, description, client }, guides) {
+  const links = guides.map(({ name, text }) => {
+    const sections = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
+    return `- [${/^# (.+)$/m.exec(text)?.[1]}](docs/${name}): ${sections.join(', ')}`;
+  });
+  const addresses = [
+    '- [OpenAPI document](openapi.json)',
+    '- [Tools for assistants, by the Model Context Protocol](mcp): POST only, Streamable HTTP, with the API key as a bearer token',
+    ...(client ? [`- [Typed client for TypeScript, to install with npm](${client.file})`] : []),
+    ...(guides.length === 0 ? ['- [The operations as Markdown](docs/index.md)'] : []),
+  ];
+  return [
+    `# ${title}`,
+    `> ${description} REST is under /v1, tRPC under /trpc, and the Model Context Protocol at /mcp. Every call needs an API key as a bearer token.`,
+    `## Interface\n\n${addresses.join('\n')}`,
+    ...(links.length > 0 ? [`## Guides\n\n${links.join('\n')}`] : []),
+  ]
+    .join('\n\n')
+    .concat('\n');
 }

@@ -1,6 +1,6 @@
 import { Marked, Renderer } from 'marked';
-import { KEY_PAGE, PAGE_TITLES } from '../packages/reference-page/src/introduction.js';
-import { LANGUAGES } from '../packages/reference-page/src/languages.js';
+import { KEY_PAGE, PAGE_TITLES } from '../introduction.js';
+import { LANGUAGES } from '../languages.js';
 
 const IS_ABSOLUTE = /^[a-z]+:/;
 /** A page that is not a file of the repository. Guides have its path as code, and the page makes a link of it. */
