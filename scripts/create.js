@@ -20,7 +20,7 @@ import { parseDocument } from 'yaml';
  * already, it replaces the packages and nothing else.
  */
 const TEMPLATE = 'examples/boatyard';
-/** What a build or a start of the example has left, and what only the tests of this repository need */
+/** What a build or a start of the example has left */
 const LEFT_OUT = /(?:^|[\\/])(?:node_modules|dist|generated|\.data|\.env)(?:[\\/]|$)/;
 const SCOPE = '@animal-store/';
 /** The folder of the new store for the packages. Their paths are relative, so that the store can be moved and committed. */

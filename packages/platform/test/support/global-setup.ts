@@ -4,7 +4,6 @@ import { constants } from 'node:os';
 import { findRedis, MISSING_FOLDER } from '@animal-store/limits/testing';
 import { createTemporaryFolder, prepareServers, readServers } from '@animal-store/platform/testing';
 import type { TestProject } from 'vitest/node';
-import { definition } from '#operations-under-test';
 
 type Closer = () => Promise<void>;
 
@@ -71,6 +70,8 @@ async function noteMissing(): Promise<Closer> {
 
 /** The projects of a run share one PostgreSQL. */
 async function preparePostgres(): Promise<Closer> {
+  // Imported now, because the build has just made the Prisma client that it imports.
+  const { definition } = await import('#operations-under-test');
   const close = await prepareServers(definition);
   process.env.TEST_DATABASE_URL ??= readServers(definition).url;
   return close;
