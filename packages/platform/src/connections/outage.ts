@@ -1,6 +1,6 @@
 import { ApiError } from '../errors/api-error.js';
 import { OperatorError } from '../operator-errors/operator-error.js';
-import { COMMAND_CONNECT_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
+import { START_CONNECT_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
 import { LEAST_CONNECTIONS, LIMIT_PARAMETER, MOST_CONNECTIONS } from './connection-limit.js';
 
 /**
@@ -183,11 +183,11 @@ export function toDatabaseError(error: unknown): OperatorError {
 const CONNECT_TIMEOUT = /connection timeout|timeout exceeded when trying to connect/;
 
 /**
- * Runs a function again while it fails because a connection is not opened in time, for up to COMMAND_CONNECT_TIMEOUT_MS. A
+ * Runs a function again while it fails because a connection is not opened in time, for up to START_CONNECT_TIMEOUT_MS. A
  * start loads modules meanwhile, and its machine may be busy: a request gives up sooner, but is tried again by its client.
  */
 export async function untilConnected<T>(run: () => Promise<T>): Promise<T> {
-  const endsAt = performance.now() + COMMAND_CONNECT_TIMEOUT_MS;
+  const endsAt = performance.now() + START_CONNECT_TIMEOUT_MS;
   for (;;) {
     try {
       return await run();

@@ -23,6 +23,8 @@ export const READINESS_TIMEOUT_MS = 2_000;
 /** One command to Redis. */
 export const REDIS_TIMEOUT_MS = 160;
 
+/** The first connection of a start, which loads modules meanwhile. A supervisor may kill a start that notices a signal later. */
+export const START_CONNECT_TIMEOUT_MS = 5_000;
 /** Opening a connection for a command or a migration. Longer, because a command loads modules meanwhile, and does not retry. */
 export const COMMAND_CONNECT_TIMEOUT_MS = 10_000;
 /** One statement of a command, which may read the usage of all keys for a year. */
