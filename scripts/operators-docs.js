@@ -19,7 +19,7 @@ const RULES = [
   [/,orders:read/g, ''],
   [/\[identity\.ts\]\([^)]*\)/g, '`grants` of its definition'],
   [/,\n\[sizes\]\([^)]*\) and \[the evidence\]\([^)]*\)/g, ''],
-  [/: copy\n\[\.env\.example\]\([^)]*\)/g, ''],
+  [/: copy\s\[\.env\.example\]\([^)]*\)/g, ''],
   [/^- \[A script of your own\].*\n|^## A script of your own\n[\s\S]*?(?=^## )/gm, ''],
   [/ {2}scripts\/$/gm, ''],
   [/ If your tools refuse broken links[\s\S]*?nothing uses\./g, ''],
