@@ -7,6 +7,7 @@ import {
   type StoreOptions,
   startStore,
 } from '@animal-store/platform/testing';
+import { pino } from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import type { z } from 'zod';
 import { definition } from '../../src/definition/definition.js';
@@ -20,6 +21,9 @@ export type TestServiceOptions = Partial<StoreOptions>;
 /** PUBLIC_URL of the services under test, unless a test overrides it. */
 export const PUBLIC_URL = 'https://service.example/store';
 export const STAGING_URL = 'https://staging.service.example/store';
+
+/** Many tests are about failures. */
+const SILENT = pino({ level: 'silent' });
 
 /** Creates a database of the animals, and resolves with the URL of its owner. */
 export const createTestDatabase = (template?: string): Promise<string> =>
@@ -38,6 +42,7 @@ export async function startService(options: TestServiceOptions = {}) {
     corsOrigins: [],
     publicUrl: PUBLIC_URL,
     stagingUrl: STAGING_URL,
+    log: SILENT,
     ...options,
     definition: { ...(options.definition ?? definition), loadPrisma: definition.loadPrisma },
   });

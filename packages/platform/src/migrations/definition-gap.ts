@@ -53,6 +53,6 @@ export async function checkSoldInDatabase(sold: Sold, database: MigratedSchema):
       ? 'drop and add the constraint api_keys_scopes_known, and set the default of api_keys.scopes'
       : `ALTER TYPE "plan" ADD VALUE '${plan}'`;
   throw new OperatorError(
-    `The database does not know ${names.join(', ')}, which the definition of the store names: add a migration (${statements}).`,
+    `The database does not know ${names.join(', ')}, which the definition of the store names: add a migration (${statements}), which npx store-tools draft NAME writes.`,
   );
 }

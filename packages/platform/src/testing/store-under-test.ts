@@ -30,7 +30,7 @@ export interface StoreOptions<Prisma extends AnyPrisma = AnyPrisma>
   readonly databaseUrl?: string | undefined;
   /** Default: a free one */
   readonly port?: number | undefined;
-  /** Default: none is written */
+  /** Default: warnings and errors go to standard error. Each response with a 5xx is one, with its reason. */
   readonly log?: Logger | undefined;
   /** A clock in Unix milliseconds, in place of one that `advance` moves. PostgreSQL has its own. */
   readonly now?: (() => number) | undefined;
@@ -88,7 +88,7 @@ async function serve<Prisma extends AnyPrisma>({
   resources,
   databaseUrl: givenUrl,
   port: wantedPort = 0,
-  log = pino({ level: 'silent' }),
+  log = pino({ level: 'warn' }, pino.destination({ dest: 2, sync: true })),
   now: givenNow,
   limiter: givenLimiter,
   usage,

@@ -1,5 +1,5 @@
 import type { TestResponse } from '@animal-store/platform/testing';
-import Ajv from 'ajv/dist/2020.js';
+import Ajv, { type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { expect } from 'vitest';
 import { definition } from '#operations-under-test';
@@ -84,6 +84,7 @@ export function createChecker(resources: readonly Resource[]) {
     Object.entries(item).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
   );
 
+  const validators = new Map<object, ValidateFunction>();
   const resolve = <Target>({ $ref }: Reference) =>
     $ref
       .slice(2)
@@ -92,7 +93,10 @@ export function createChecker(resources: readonly Resource[]) {
 
   /** Why a value does not match a schema of the document; empty when it does. */
   function findProblems(schema: object, value: unknown): string {
-    const validate = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"document#/')));
+    const validate =
+      validators.get(schema) ??
+      ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"document#/')));
+    validators.set(schema, validate);
     return validate(value) ? '' : ajv.errorsText(validate.errors);
   }
 

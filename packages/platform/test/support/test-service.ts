@@ -7,6 +7,7 @@ import {
   type StoreUnderTest,
   startStore,
 } from '@animal-store/platform/testing';
+import { pino } from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import type { z } from 'zod';
 import {
@@ -38,6 +39,9 @@ export interface TestService extends StoreUnderTest<Prisma> {
 export const PUBLIC_URL = 'https://service.example/store';
 const STAGING_URL = 'https://staging.service.example/store';
 
+/** Many tests are about failures. */
+const SILENT = pino({ level: 'silent' });
+
 export type TestServiceOptions = Partial<StoreOptions>;
 
 /** Starts the store under test. Options replace its parts. */
@@ -47,6 +51,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     corsOrigins: [],
     publicUrl: PUBLIC_URL,
     stagingUrl: STAGING_URL,
+    log: SILENT,
     ...options,
     // A changed definition has the same Prisma client.
     definition: { ...(options.definition ?? ownDefinition), loadPrisma: ownDefinition.loadPrisma },

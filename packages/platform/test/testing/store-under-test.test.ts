@@ -1,5 +1,13 @@
-import { findRedis, PROTOCOLS, readServers, startStore } from '@animal-store/platform/testing';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import fs from 'node:fs';
+import type { Definition } from '@animal-store/platform/definition';
+import {
+  findRedis,
+  PROTOCOLS,
+  prepareServers,
+  readServers,
+  startStore,
+} from '@animal-store/platform/testing';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { create, definition, list, newItem, read, resources, TABLE, TEXT } from '#operations-under-test';
 
 const store = await startStore({ definition, resources });
@@ -40,7 +48,9 @@ test('a key has the plan and the scopes that the test asks for, and its limit en
   expect((await send(list.path)).status).toBe(200);
 });
 
-test('the service has the documented grants and no others: what lacks in them fails a test', async () => {
+test('the service has the documented grants and no others: what lacks in them fails a test, which shows why', async () => {
+  const written = vi.spyOn(fs, 'writeSync');
+  onTestFinished(() => written.mockRestore());
   const { name } = readServers(definition).serviceRole;
   const { pool } = store.database;
   expect((await store.call(list.path)).status).toBe(200);
@@ -49,6 +59,15 @@ test('the service has the documented grants and no others: what lacks in them fa
     await pool.query(`GRANT ${definition.identity.grants[TABLE].join(', ')} ON ${TABLE} TO ${name}`);
   });
   expect((await store.call(list.path)).status).toBe(503);
+  // Where its response was not quicker
+  await expect.poll(() => written.mock.calls.join()).toContain(`permission denied for table ${TABLE}`);
+});
+
+test('a scope that no migration has added is named before the first test', async () => {
+  const changed: Definition = { ...definition, scopes: [...definition.scopes, 'gold:dig'] };
+  await expect(prepareServers(changed)).rejects.toThrow(
+    /^The database does not know the scope gold:dig, .* which npx store-tools draft NAME writes\.$/,
+  );
 });
 
 const redis = await findRedis();
