@@ -24,7 +24,7 @@ export const createCreateCommand = (definition: Definition) =>
         name: parse.name.describe('who or what the key is for'),
         owner: parse.owner.describe('whose key it is: a text to select keys by'),
         ...planMembers(definition),
-        scopes: scopes(definition).optional(),
+        scopes: scopes(definition, `; by default ${definition.defaultScopes?.join(',') ?? 'all'}`).optional(),
         expires: parse.end.optional().describe('how long the key is valid, such as 30d'),
         once: parse.flag('with --owner: if a key of this owner and name is in use, show that key instead'),
       })

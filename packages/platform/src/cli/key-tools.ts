@@ -23,7 +23,10 @@ export function createKeyTools(
   return {
     definition,
     loadResources,
-    store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(patient, keyPrefix, definition.scopes)),
+    store: withOutages(
+      COMMAND_TIMEOUT_MS,
+      createKeyStore(patient, keyPrefix, definition.defaultScopes ?? definition.scopes),
+    ),
     usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(patient)),
     history: withOutages(COMMAND_TIMEOUT_MS, createKeyHistoryStore(patient)),
   };

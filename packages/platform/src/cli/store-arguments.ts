@@ -53,8 +53,12 @@ export function fitsPlan(definition: Definition) {
 export const planError = (definition: Definition) =>
   `{plan} ${customPlans(definition)} needs {perMinute} and {perDay}; the other plans take neither`;
 
-/** A text with commas, or for programs a list. The result has each scope once, in the order of the store. */
-export function scopes({ scopes: all }: Definition): z.ZodType<string[]> {
+/**
+ * A text with commas, or for programs a list. The result has each scope once, in the order of the store.
+ *
+ * @param more ends what the help says
+ */
+export function scopes({ scopes: all }: Definition, more = ''): z.ZodType<string[]> {
   const splitScopes = (sent: unknown) =>
     Array.isArray(sent) && sent.every((each) => typeof each === 'string') ? sent.join() : sent;
   const parseScopes = (text: string) => {
@@ -66,7 +70,7 @@ export function scopes({ scopes: all }: Definition): z.ZodType<string[]> {
   return z
     .preprocess(splitScopes, parsed(parseScopes))
     .meta({ value: '<scopes>' })
-    .describe(`what the key may do: a list of ${all.join(',')}`);
+    .describe(`what the key may do: a list of ${all.join(',')}${more}`);
 }
 
 /** Whether a text is the beginning of a key. No id starts like a key. */

@@ -117,6 +117,8 @@ export interface Definition {
   readonly developmentPlan: string;
   /** What keys can allow. */
   readonly scopes: readonly [string, ...string[]];
+  /** The scopes of a key that is issued without naming any. Without this member they are all. */
+  readonly defaultScopes?: readonly [string, ...string[]];
   /** The error codes of the store's own operations, besides the codes that every operation may respond with. */
   readonly errors: StoreErrors;
   /** Loads what `prisma generate` has written: `() => import('./generated/client.js')` */

@@ -14,7 +14,7 @@ export async function listMissing(migrationsFolder: string): Promise<string[]> {
   return (own ?? []).filter((name) => !present?.includes(name));
 }
 
-type Sold = Pick<Definition, 'plans' | 'scopes'>;
+type Sold = Pick<Definition, 'plans' | 'scopes' | 'defaultScopes'>;
 
 /** The paths within a store's folder prisma/ that copyPlatformFiles would write. */
 export async function listPlatformFiles(prismaFolder: string, sold: Sold): Promise<string[]> {
@@ -40,9 +40,9 @@ export async function copyPlatformFiles(prismaFolder: string, sold: Sold): Promi
 }
 
 /** The models with what the store decides, as Prisma compares both with its migrations: its plans and its scopes. */
-async function renderModels({ plans, scopes }: Sold): Promise<string> {
+async function renderModels({ plans, scopes, defaultScopes = scopes }: Sold): Promise<string> {
   const models = await readFile(join(OWN_FOLDER, MODELS), 'utf8');
-  const list = scopes.map((scope) => JSON.stringify(scope)).join(', ');
+  const list = defaultScopes.map((scope) => JSON.stringify(scope)).join(', ');
   const values = Object.keys(plans)
     .map((plan) => `  ${plan}\n`)
     .join('');

@@ -86,6 +86,7 @@ const schema = z.object(
         list,
       )
       .min(1, 'must have at least one scope'),
+    defaultScopes: z.array(text, list).min(1, 'must have at least one scope').optional(),
     errors: z.record(
       z.string(),
       z.object({ status: wholeNumber(400, 599), message: text, description: text }, object),
@@ -128,6 +129,7 @@ function findConflicts({
   fallbackPlan,
   developmentPlan,
   scopes,
+  defaultScopes = scopes,
   errors,
 }: Definition): Problem[] {
   const fields = windows.map(({ field }) => field);
@@ -148,6 +150,11 @@ function findConflicts({
   );
   if (problems.length > 0) return problems;
   expect(isUnique(scopes), 'scopes', 'must differ');
+  expect(
+    isUnique(defaultScopes) && defaultScopes.every((scope) => scopes.includes(scope)),
+    'defaultScopes',
+    `must differ, and be some of ${scopes.join(', ')}`,
+  );
   expect(hasLimits(fallbackPlan), 'fallbackPlan', 'must be a plan with limits');
   expect(hasLimits(developmentPlan), 'developmentPlan', 'must be a plan with limits');
   for (const [name, limits] of Object.entries(plans)) {

@@ -2,12 +2,14 @@ import {
   type Caller,
   createCaller,
   execute,
+  readJson,
   runNode,
   untilListening,
   untilServed,
 } from '@animal-store/platform/testing';
 import { expect, test } from 'vitest';
-import { list } from '#operations-under-test';
+import { definition, list } from '#operations-under-test';
+import type { Definition } from '../../src/definition/definition.js';
 import { withoutModule } from '../support/missing-module.js';
 import { programOf, run, runInProcess, runKeys } from '../support/process.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
@@ -99,4 +101,19 @@ test('keys create on a read-only or unreachable database prints one line with th
   expect(await create()).toMatch(/^The database cannot be used \(.*read-only.*\).*DATABASE_URL.*\n$/);
   url.port = '1';
   expect(await create()).toMatch(/^The database cannot be used \(.*ECONNREFUSED.*\).*DATABASE_URL.*\n$/);
+});
+
+test('a key that is issued without scopes has those of defaultScopes, as the help says', async () => {
+  const [first, ...others] = definition.scopes;
+  expect(others).not.toEqual([]);
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const create = ['keys', 'create', '--name', 'shop', '--plan', definition.developmentPlan];
+  const createFor = async (store: Definition, ...args: string[]) =>
+    readJson(await runInProcess([...create, '--json', ...args], environment, { definition: store })).scopes;
+  const fewer: Definition = { ...definition, defaultScopes: [first] };
+  expect(await createFor(fewer)).toEqual([first]);
+  expect(await createFor(fewer, '--scopes', definition.scopes.join())).toEqual(definition.scopes);
+  expect(await createFor(definition)).toEqual(definition.scopes);
+  const { output } = await runInProcess(['keys', 'create', '--help'], {}, { definition: fewer });
+  expect(output.replaceAll(/\s+/g, ' ')).toContain(`by default ${first}`);
 });

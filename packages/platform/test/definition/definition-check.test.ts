@@ -64,6 +64,11 @@ const WRONG: readonly (readonly [members: object, message: string])[] = [
   [{ fallbackPlan: 'constructor' }, 'fallbackPlan must be a plan with limits, and is "constructor"'],
   [{ developmentPlan: 'gold' }, 'developmentPlan must be a plan with limits, and is "gold"'],
   [{ scopes: [] }, 'scopes must have at least one scope'],
+  [{ defaultScopes: [] }, 'defaultScopes must have at least one scope'],
+  [
+    { defaultScopes: ['gold:dig'] },
+    `defaultScopes must differ, and be some of ${definition.scopes.join(', ')}`,
+  ],
   [{ scopes: ['boats, read'] }, 'scopes.0 must be visible ASCII without commas'],
   [
     { scopes: ['any'] },

@@ -33,6 +33,13 @@ test('a folder gets the migrations that it lacks, and the models with the plans 
   expect(await copyPlatformFiles(folder, definition)).toEqual([]);
 });
 
+test("the default of a key's scopes is that of the store, where it has one", async () => {
+  const { scopes } = definition;
+  await copyPlatformFiles(folder, { ...definition, defaultScopes: [scopes[0]] });
+  const models = await readFile(join(folder, 'platform.prisma'), 'utf8');
+  expect(models).toContain(`@default(["${scopes[0]}"])`);
+});
+
 test('what a folder has under the name of a migration stays as it is; changed models are written anew', async () => {
   await copyPlatformFiles(folder, definition);
   const [kept = '', lost = ''] = names;
