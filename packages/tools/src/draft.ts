@@ -64,11 +64,23 @@ function chooseTime(last = ''): number {
   return Math.max(Number(now), Number.parseInt(last, 10) + 1 || 0);
 }
 
+/** A column that Prisma's script adds without a value for the rows that are there */
+const REQUIRED_COLUMN = /ADD COLUMN +"([^"]+)" (?!.* DEFAULT ).* NOT NULL/g;
+
 /** What a draft cannot contain, as comments. */
 function describeRules(gap: Gap): string {
-  const { values, created, scopes, failure } = gap;
+  const { values, statements, created, removed, scopes, failure } = gap;
+  const required = [...statements.join('\n').matchAll(REQUIRED_COLUMN)].map(([, name]) => name);
   const rules = [
     ...(failure === undefined ? [] : [`It does not run as it is: ${failure.replaceAll(/\s+/g, ' ')}.`]),
+    ...(required.length === 0
+      ? []
+      : [
+          `It fails where the table has rows, which would have no value: give ${required.join(', ')} a DEFAULT.`,
+        ]),
+    ...(removed.length === 0
+      ? []
+      : [`It fails while a key has the plan ${removed.join(' or ')}: give such keys another one before.`]),
     `CHECK constraints for what the schemas of inputs promise${created.length > 0 ? ` of ${created.join(', ')}` : ''}: lengths, bounds, "not only white space".`,
     'A table into which transactions alone insert (takeTurn): INSERT INTO "insert_turns" VALUES (\'the_table\');',
     ...describeGrants(gap),

@@ -1,5 +1,11 @@
 import { join } from 'node:path';
-import { addPlans, findDefinitionGap, prismaFolderOf } from '@animal-store/platform/development';
+import {
+  addPlans,
+  dropLimits,
+  findDefinitionGap,
+  findRemovedPlans,
+  prismaFolderOf,
+} from '@animal-store/platform/development';
 import { tryScripts, withMigrated, writeDifference } from './schema-difference.js';
 import type { Store } from './store.js';
 
@@ -9,6 +15,8 @@ export interface Gap extends Awaited<ReturnType<typeof findDefinitionGap>> {
   readonly values: readonly string[];
   /** The rest of the SQL, in whose order it runs */
   readonly statements: readonly string[];
+  /** The plans that it takes away */
+  readonly removed: readonly string[];
   /** The tables that it creates */
   readonly created: readonly string[];
   /** Why the SQL does not run on what the migrations make, if it does not */
@@ -21,6 +29,8 @@ const INTEGERS: Readonly<Record<string, string>> = { BIG: 'BIGINT', SMALL: 'SMAL
 /** What a number of JavaScript holds exactly */
 const BOUNDS: Readonly<Record<string, string>> = { BIG: ' (MAXVALUE 9007199254740991)' };
 
+/** A migration is a transaction already. */
+const TRANSACTION = /^(?:BEGIN|COMMIT);\n/gm;
 const ADDED_VALUE = /^ALTER TYPE \S+ ADD VALUE .*;$/gm;
 
 /**
@@ -33,11 +43,16 @@ export async function findGap({ definition, resources }: Store, url: string): Pr
   const folder = prismaFolderOf(definition.root);
   return withMigrated(url, join(folder, 'migrations'), async (migrated) => {
     const plans = await addPlans(definition, migrated);
-    const { values, rest } = split((await writeDifference(migrated, folder)) ?? '');
+    const removed = await findRemovedPlans(definition, migrated);
+    const { values, rest: difference } = split((await writeDifference(migrated, folder)) ?? '');
+    // Prisma replaces the type of the column, which a constraint that compares its values does not survive.
+    const freed = removed.length === 0 ? '' : await dropLimits(definition, migrated);
+    const rest = [freed, difference].filter(Boolean).join('\n\n');
     const failure = await tryScripts(migrated, [...values, rest]);
     const gap = await findDefinitionGap(definition, resources, migrated);
     return {
       ...gap,
+      removed,
       values: [...plans, ...values],
       statements: [...(rest === '' ? [] : [rest]), ...gap.statements],
       created: [...rest.matchAll(/^CREATE TABLE "([^"]+)"/gm)].map(([, name = '']) => name),
@@ -56,8 +71,11 @@ function split(script: string): { readonly values: readonly string[]; readonly r
   const rest = parts.filter((part) => !addsValues(part)).join('');
   return {
     values: parts.flatMap((part) => part.match(ADDED_VALUE) ?? []),
-    rest: rest.trim().replaceAll(SERIAL, (_, column: string, size: string) => {
-      return `${column}${INTEGERS[size]} NOT NULL GENERATED ALWAYS AS IDENTITY${BOUNDS[size] ?? ''}`;
-    }),
+    rest: `${rest.trim()}\n`
+      .replaceAll(TRANSACTION, '')
+      .trim()
+      .replaceAll(SERIAL, (_, column: string, size: string) => {
+        return `${column}${INTEGERS[size]} NOT NULL GENERATED ALWAYS AS IDENTITY${BOUNDS[size] ?? ''}`;
+      }),
   };
 }

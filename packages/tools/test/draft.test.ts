@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { applyMigrations, OperatorError } from '@animal-store/platform/development';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -101,6 +101,28 @@ test('plans, a scope and a table that are added are drafted with what depends on
   expect(await check({ ...later, resources }, server.url)).toMatchObject({ isGreen: true });
 });
 
+test('plans that are taken away are drafted so that the migration runs, unless a key has one of them', async () => {
+  const folder = await createProject();
+  const plans = { trial: { perMinute: 30 }, club: { perMinute: 60 }, custom: undefined, fleet: undefined };
+  await draft(await load(folder, { plans }), server.url, 'first');
+  const url = await migrate(folder);
+  await execute(url, insertKey('fleet', 5));
+  const others = { trial: { perMinute: 30 }, gold: { perMinute: 90 }, custom: undefined };
+  const fewer = await load(folder, { plans: others });
+  const sql = (await draftSql(fewer, 'fewer')).at(-1);
+  expect(sql).toMatch(/^-- \* It fails while a key has the plan club or fleet: /m);
+  expect(sql).not.toMatch(/does not run|BEGIN|COMMIT/);
+  const apply = () => applyMigrations(url, join(folder, 'prisma/migrations'));
+  await expect(apply()).rejects.toThrow(/invalid input value for enum plan_new: "fleet"/);
+  await execute(url, "UPDATE api_keys SET plan = 'custom'");
+  await execute(url, 'DELETE FROM _prisma_migrations WHERE finished_at IS NULL');
+  await apply();
+  const [enumeration] = await execute(url, 'SELECT enum_range(NULL::plan)::text AS plans');
+  expect(enumeration).toEqual({ plans: '{trial,gold,custom}' });
+  await expect(execute(url, insertKey('gold', 5))).rejects.toThrow(/api_keys_limits_of_custom/);
+  expect(await check(fewer, server.url)).toMatchObject({ isGreen: true });
+});
+
 test('a constraint on limits that a store has written in other words is not drafted again', async () => {
   const folder = await createProject();
   const store = await load(folder);
@@ -120,7 +142,7 @@ test('a constraint on limits that a store has written in other words is not draf
   );
 });
 
-test('drafts come after the last migration, and say at their head why they would fail', async () => {
+test('drafts come after the last migration, and say at their head why they would fail, also on rows that no migration adds', async () => {
   const folder = await createProject();
   const store = await load(folder);
   await draft(store, server.url, 'first');
@@ -134,6 +156,12 @@ test('drafts come after the last migration, and say at their head why they would
   const [sql] = await draftSql(store, 'length');
   expect((await readdir(join(folder, 'prisma/migrations'))).sort().at(-1)).toBe('29990101000001_length');
   expect(sql).toMatch(/^-- \* It does not run as it is: column "metres" .* contains null values\.$/m);
+  expect(sql).toMatch(/^-- \* It fails where the table has rows, .* give metres a DEFAULT\.$/m);
+  // Nor does the schema that has one
+  const schema = await readFile(join(folder, 'prisma/schema.prisma'), 'utf8');
+  await write(folder, { 'prisma/schema.prisma': schema.replace('metres Int', 'metres Int @default(0)') });
+  await rm(join(folder, 'prisma/migrations/29990101000001_length'), { recursive: true });
+  expect((await draftSql(store, 'length'))[0]).not.toMatch(/It (?:fails|does not run)/);
 });
 
 test('a draft with a role that may create no database fails on one line that says what to do', async () => {

@@ -58,6 +58,25 @@ export async function addPlans(definition: Definition, url: string): Promise<str
   });
 }
 
+/** The plans of a database that a definition lacks. */
+export async function findRemovedPlans(definition: Definition, url: string): Promise<string[]> {
+  return withConnections(definition, url, async ({ pool }) => {
+    const { rows } = await pool.query<{ name: string }>(
+      'SELECT unnest(enum_range(NULL::"plan"))::text AS name',
+    );
+    return rows.map(({ name }) => name).filter((name) => !Object.hasOwn(definition.plans, name));
+  });
+}
+
+/** The statement that drops the constraints on limits, which compare plans. `findDefinitionGap` then lacks one. */
+export async function dropLimits(definition: Definition, url: string): Promise<string> {
+  return withConnections(definition, url, async ({ pool }) => {
+    const { rows } = await pool.query<{ name: string }>(FIND_LIMITS);
+    const changes = rows.map(({ name }) => `DROP CONSTRAINT ${pg.escapeIdentifier(name)}`);
+    return changes.length === 0 ? '' : `ALTER TABLE "api_keys"\n    ${changes.join(',\n    ')};`;
+  });
+}
+
 /**
  * What a database lacks of a definition whose plans it has (`addPlans`). The default of `api_keys.scopes` is not among it: that is
  * in prisma/platform.prisma, which Prisma's engine compares.

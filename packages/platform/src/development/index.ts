@@ -16,4 +16,4 @@ export { toInstalledCommands } from '../operator-errors/installed-commands.js';
 export { OperatorError } from '../operator-errors/operator-error.js';
 export { loadEnvironmentFile } from '../process/environment-file.js';
 export { exitWithCommandError } from '../process/exit.js';
-export { addPlans, findDefinitionGap } from './draft.js';
+export { addPlans, dropLimits, findDefinitionGap, findRemovedPlans } from './draft.js';
