@@ -71,7 +71,9 @@ function createProgram(): Command {
     .description('build the reference page, with the guides, and the page of a key, which the service serves')
     .action(async () => {
       const { buildPages } = await import('./pages.js');
-      printLines([`wrote ${await buildPages(await loadStore(open()))}`]);
+      printLines([
+        `wrote ${await buildPages(await loadStore(open()))}: the service has it from its next start. Build it anew when operations have changed.`,
+      ]);
     });
   addClientCommand(program, () => loadStore(open()));
   return program;
@@ -98,13 +100,16 @@ async function checkStore(): Promise<void> {
 /** @param folder from where the command is called; by default docs/ of the store */
 async function writeFiles(folder?: string): Promise<void> {
   const from = process.cwd();
-  const { writeOperations } = await import('./operate.js');
+  const { hasOwnRunbooks, writeOperations } = await import('./operate.js');
   const { definition, settings } = await loadStore(open());
   const lines = writeOperations(definition, {
     folder: folder === undefined ? 'docs' : relative(process.cwd(), resolve(from, folder)) || '.',
     runbooks: settings.runbooks,
   });
-  printLines(lines.length === 0 ? ['All files are as the store says.'] : lines);
+  if (lines.length === 0) return printLines(['All files are as the store says.']);
+  const { runbooks } = settings;
+  const hint = `Alerts lead to the platform's runbooks. For your own, write ${runbooks}, and the https address of your repository in package.json.`;
+  printLines([...lines, ...(hasOwnRunbooks(definition, runbooks) ? [] : [hint])]);
 }
 
 /** Changes nothing, and needs no right to create a database. */

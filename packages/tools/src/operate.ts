@@ -86,7 +86,7 @@ function createRenaming({ root, identity, developmentPlan }: Definition, { folde
     'my-plan': developmentPlan,
     'my-version': manifest.version ?? 'latest',
   };
-  const linkTo = createRunbookLink(runbooks, hasFile(runbooks) ? manifest : undefined);
+  const linkTo = createRunbookLink(root, runbooks);
   return (text: string, path: string) =>
     text.replaceAll(NAMES, (match, alert?: string, document?: string) => {
       if (alert !== undefined) return linkTo(pascal.toLowerCase(), alert);
@@ -101,12 +101,23 @@ function createRenaming({ root, identity, developmentPlan }: Definition, { folde
  * Whoever is woken by an alert opens an address. It is that of the store's own runbooks, where it has some, else that of the
  * platform's, as of the installed version. Their sections have the names of alerts, the platform's without that of a store.
  */
-function createRunbookLink(runbooks: string, manifest: Manifest | undefined) {
-  const address = addressOf(manifest?.repository);
-  const own = runbooks.startsWith('https://') ? runbooks : address && `${address}/blob/main/${runbooks}`;
+function createRunbookLink(root: URL, runbooks: string) {
+  const own = findRunbooks(root, runbooks);
   if (own) return (prefix: string, alert: string) => `${own}#${prefix}${alert}`;
   return (_prefix: string, alert: string) => `${findPage()}/docs/runbooks.md#${alert}`;
 }
+
+/** The address of the store's own runbooks, if there is one */
+function findRunbooks(root: URL, runbooks: string): string | undefined {
+  if (runbooks.startsWith('https://')) return runbooks;
+  if (!existsSync(new URL(runbooks, root))) return undefined;
+  const address = addressOf(readManifest(new URL('package.json', root)).repository);
+  return address && `${address}/blob/main/${runbooks}`;
+}
+
+/** Whether alerts lead to runbooks of the store, which its operators can open, rather than to the platform's. */
+export const hasOwnRunbooks = ({ root }: Definition, runbooks: string) =>
+  findRunbooks(root, runbooks) !== undefined;
 
 /** The page of the platform, as of the version of these tools */
 function findPage(): string {

@@ -81,7 +81,9 @@ test('what a store is run with goes to the folder that is named from where the c
   const folder = await createProject();
   expect(run(join(folder, 'prisma'), ['operate', '../ops'])).toEqual([
     0,
-    expect.stringMatching(/^wrote compose\.yaml$[\s\S]*^wrote ops\/deploy\/harbour@\.service$/m),
+    expect.stringMatching(
+      /^wrote compose\.yaml$[\s\S]*^wrote ops\/deploy\/harbour@\.service$[\s\S]*^Alerts lead to the platform's runbooks/m,
+    ),
   ]);
   expect(run(folder, ['operate', 'ops'])).toEqual([0, 'All files are as the store says.\n']);
   expect(run(folder, ['operate'])).toEqual([0, expect.stringMatching(/^wrote docs\/deploy\/roles\.sql$/m)]);
@@ -91,7 +93,10 @@ test('what a store is run with goes to the folder that is named from where the c
 
 test('the pages of a store are built with the package that it has installed, and a command says which', async () => {
   const folder = await createProject();
-  expect(run(folder, ['pages'])).toEqual([0, 'wrote dist/reference-page\n']);
+  expect(run(folder, ['pages'])).toEqual([
+    0,
+    expect.stringMatching(/^wrote dist\/reference-page: the service has it from its next start\. /),
+  ]);
   const page = await readFile(join(folder, 'dist/reference-page/page.html'), 'utf8');
   expect(page).toContain('<h1>Harbour</h1>');
   // It has no operation that a page of a key would ask.
