@@ -150,7 +150,8 @@ function copyTemplate({ name, title, keyPrefix, manager }) {
   const readme = join(folder, 'README.md');
   const ofExample = readFileSync(readme, 'utf8');
   // What comes before the commands is about the example.
-  writeFileSync(readme, `# ${title}\n${ofExample.slice(ofExample.indexOf('\n```'))}`);
+  const commands = ofExample.slice(ofExample.indexOf('\n```')).replace("from 'boatyard'", `from '${name}'`);
+  writeFileSync(readme, `# ${title}\n${commands}`);
   const manifest = { ...readJson(manifestPath), name };
   writeJson(manifestPath, manifest);
   if (manager === 'yarn') writeFileSync(join(folder, YARN_SETTINGS), 'nodeLinker: node-modules\n');

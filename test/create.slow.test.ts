@@ -51,6 +51,9 @@ test('the folder names a store, and flags name it otherwise: its package, its ti
   for (const text of ["'kennel'", `'The "Kennel"'`, "'k_'"])
     expect(await definitionOf('dogs')).toContain(text);
   expect(await readManifest(join(folder, 'dogs/package.json'))).toMatchObject({ name: 'kennel' });
+  const readme = await readFile(join(folder, 'dogs/README.md'), 'utf8');
+  expect(readme).toContain("from 'kennel'");
+  expect(readme).not.toContain('boatyard');
 });
 
 test('in the folder of a store it replaces the packages, and nothing else', async () => {

@@ -4,7 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 import { definition } from '../src/definition.js';
 import { type AppRouter, resources } from '../src/router.js';
 
-const { protocols, link, close } = await startStore({ definition, resources });
+const { protocols, call, link, close } = await startStore({ definition, resources });
 afterAll(close);
 const trpc = createTRPCClient<AppRouter>({ links: [httpBatchLink(link)] });
 
@@ -22,4 +22,13 @@ test('a boat is sold once, over whatever protocol', async () => {
     // A tool says besides what to do next.
     expect(result.message).toMatch(/^Grebe is sold\./);
   }
+});
+
+test('a sale whose response was lost is confirmed to its buyer, by the key of the first attempt', async () => {
+  const { result: boat } = await protocols.REST('createBoat', { name: 'Teal', berth: 9 });
+  const buy = (key: string) =>
+    call(`/v1/boats/${boat.id}/buy`, { method: 'POST', headers: { 'Idempotency-Key': key } });
+  expect((await buy('first')).body).toEqual({ ...boat, status: 'sold' });
+  expect(await buy('first')).toMatchObject({ status: 200, body: { status: 'sold' } });
+  expect(await buy('other')).toMatchObject({ status: 409, body: { code: 'boat_sold' } });
 });

@@ -1,5 +1,5 @@
 import { answerPage, type Resource } from '@animal-store/platform/operations';
-import { ApiError, createProcedure } from '../store.js';
+import { createProcedure } from '../store.js';
 import {
   type Boat,
   boat,
@@ -11,13 +11,13 @@ import {
   movesPage,
   newBoat,
 } from './schema.js';
-import { type BoatStore, createBoatStore } from './store.js';
+import { type BoatStore, createBoatStore, notFound } from './store.js';
 
 const procedure = createProcedure<{ readonly boats: BoatStore }>();
 
 /** What is not there is a 404 that names its id. */
 function found<Row>(row: Row | undefined, id: number): Row {
-  if (row === undefined) throw new ApiError('not_found', { message: `There is no boat with the id ${id}.` });
+  if (row === undefined) throw notFound(id);
   return row;
 }
 
@@ -70,10 +70,11 @@ const buyBoat = procedure
     stability: 'experimental',
     scope: 'boats:write',
     errors: ['boat_sold'],
+    idempotent: true,
   })
   .input(boatReference)
   .output(boat)
-  .mutation(async ({ ctx, input: { boatId } }) => found(await ctx.boats.buy(boatId), boatId));
+  .mutation(({ ctx, input: { boatId } }) => ctx.once((key) => ctx.boats.buy(boatId, key)));
 
 const listMoves = procedure
   .meta({

@@ -3,6 +3,7 @@ import {
   createInsert,
   createReads,
   createTransactions,
+  type IdempotencyKey,
   table,
 } from '@animal-store/platform/tables';
 import { ApiError, type Database } from '../store.js';
@@ -20,6 +21,9 @@ const moves = table<Move, Omit<Move, 'id'>>('moves', {
   place: 'text',
   movedAt: 'timestamptz',
 });
+
+export const notFound = (id: number) =>
+  new ApiError('not_found', { message: `There is no boat with the id ${id}.` });
 
 export type BoatStore = ReturnType<typeof createBoatStore>;
 
@@ -40,16 +44,19 @@ export function createBoatStore(database: Database) {
       if ('output' in changed) return changed.output;
       throw new ApiError(changed.refusal, { message: `${changed.detail} is sold.` });
     },
-    /** Of several who want a boat at the same time, one gets it: it is moved to the quay. @throws ApiError boat_sold */
-    buy: (id: number) =>
-      transactions.run(async (transaction, { lockRow, takeTurn }) => {
-        if (!(await lockRow('boats', id))) return undefined;
+    /**
+     * Of several who want a boat at the same time, one gets it: it is moved to the quay. With its key, the one who got it is
+     * told so again. @throws ApiError not_found, boat_sold
+     */
+    buy: (id: number, key?: IdempotencyKey) =>
+      transactions.once<Boat>(key, async (transaction, { lockRow, takeTurn }) => {
+        if (!(await lockRow('boats', id))) throw notFound(id);
         const { name, berth, status } = await transaction.boat.findUniqueOrThrow({ where: { id } });
         if (status === 'sold') throw new ApiError('boat_sold', { message: `${name} is sold.` });
         await transaction.boat.update({ where: { id }, data: { status: 'sold' } });
         await takeTurn('moves');
         await transaction.move.create({ data: { boatId: id } });
-        return { id, name, berth: Number(berth), status: 'sold' } as const;
+        return { id, name, berth: Number(berth), status: 'sold' };
       }),
   };
 }
