@@ -42,7 +42,7 @@ export function compareDocuments(before: Document, after: Document, now: number)
     const violations =
       current === undefined
         ? listRemovalViolations(old.operation, now)
-        : explain(operation, () => compareOperations(old, current, now, start));
+        : comparing(operation, () => compareOperations(old, current, now, start));
     for (const violation of violations) {
       // The mark itself is what clients of an experimental operation rely on.
       const isBreaking = isStable(old.operation) || violation.rule === 'stability-kept';
@@ -64,7 +64,7 @@ function checkDocument(document: { readonly openapi?: unknown } | null): void {
  * A document that is not valid OpenAPI, with a string for a list perhaps, makes a comparison throw anywhere. The error
  * names the operation.
  */
-function explain<Result>(operation: string, compare: () => Result): Result {
+function comparing<Result>(operation: string, compare: () => Result): Result {
   try {
     return compare();
   } catch (cause) {

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { untilConnected } from './connections/outage.js';
 import { REST_PREFIX } from './contract/protocol.js';
 import { checkDatabase } from './database/check-database.js';
-import { addSampleData, type DatabaseSource, openSource } from './database/open-database.js';
+import { addSampleData, type ConfiguredDatabase, openConfiguredDatabase } from './database/open-database.js';
 import type { Definition } from './definition/definition.js';
 import { hasOwnPage, readCurrentClient } from './docs/routes.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
@@ -77,7 +77,12 @@ async function openAndServe(
   output: ProcessLog,
   shutdown: Promise<string>,
 ): Promise<void> {
-  const source = await openSource({ definition: store.definition, config, role: 'service', log: output.log });
+  const source = await openConfiguredDatabase({
+    definition: store.definition,
+    config,
+    role: 'service',
+    log: output.log,
+  });
   try {
     const { database } = source;
     const { definition, resources } = store;
@@ -157,7 +162,11 @@ function describeNextSteps({ definition, nextSteps: ofStore }: Store): string {
 }
 
 /** Adds the sample data to a new embedded database and provides its key. Returns the banner that shows the key. */
-async function seedDevelopment(store: Store, config: Config, { database }: DatabaseSource): Promise<string> {
+async function seedDevelopment(
+  store: Store,
+  config: Config,
+  { database }: ConfiguredDatabase,
+): Promise<string> {
   const { definition } = store;
   const { identity, root } = definition;
   const isFirstStart = !(await hasDevelopmentKey(config.dataDir));

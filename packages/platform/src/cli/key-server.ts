@@ -57,7 +57,7 @@ export interface KeyServerOptions {
 }
 
 /** A request that no command gets. */
-class Refusal extends Error {
+class KeyServerError extends Error {
   readonly status: number;
 
   constructor(status: number, message: string, options?: ErrorOptions) {
@@ -113,14 +113,17 @@ async function respond(
 ): Promise<undefined> {
   const { method = '', url = '', headers } = request;
   // Only a browser sends one, for whichever page it shows.
-  if (headers.origin !== undefined) throw new Refusal(403, 'Requests with an Origin are refused.');
+  if (headers.origin !== undefined) throw new KeyServerError(403, 'Requests with an Origin are refused.');
   if (PROBE_PATHS.includes(url) && ['GET', 'HEAD'].includes(method))
     return respondToProbe(url, response, isListening, checkReadiness, definition);
   if (operator === undefined)
-    throw new Refusal(401, 'Send a token of KEYS_TOKEN as: Authorization: Bearer <token>');
+    throw new KeyServerError(401, 'Send a token of KEYS_TOKEN as: Authorization: Bearer <token>');
   const command = method === 'POST' ? commands.get(url) : undefined;
   if (command === undefined)
-    throw new Refusal(404, `POST the options of a command as JSON to ${[...commands.keys()].join(', ')}.`);
+    throw new KeyServerError(
+      404,
+      `POST the options of a command as JSON to ${[...commands.keys()].join(', ')}.`,
+    );
   const result = await runWithJson(command, await readJson(request), toolsOf(operator));
   const parts = Readable.from(toParts(result, { json: true })).on('error', () => {});
   // What fails before the first part is ready still gets a status of its own.
@@ -146,9 +149,9 @@ async function respondToProbe(
     const metric = `${identity.metricsPrefix}keys_ready`;
     return void response.end(`# TYPE ${metric} gauge\n${metric} ${Number(isReady)}\n`);
   }
-  if (!isListening) throw new Refusal(503, 'The server is closing.');
+  if (!isListening) throw new KeyServerError(503, 'The server is closing.');
   const warning = await checkReadiness().catch((cause: unknown) => {
-    throw new Refusal(503, 'The database cannot be used: the log says why.', { cause });
+    throw new KeyServerError(503, 'The database cannot be used: the log says why.', { cause });
   });
   response.end(`${JSON.stringify({ status: 'ok', warning })}\n`);
 }
@@ -160,13 +163,13 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     length += chunk.length;
     if (length > BODY_LIMIT_BYTES)
-      throw new Refusal(413, `The body is larger than ${BODY_LIMIT_BYTES / 1024} KiB.`);
+      throw new KeyServerError(413, `The body is larger than ${BODY_LIMIT_BYTES / 1024} KiB.`);
     chunks.push(chunk);
   }
   try {
     return JSON.parse(utf8.decode(Buffer.concat(chunks)) || '{}');
   } catch {
-    throw new Refusal(400, 'The body must be JSON in UTF-8.');
+    throw new KeyServerError(400, 'The body must be JSON in UTF-8.');
   }
 }
 
@@ -175,7 +178,7 @@ function sendError(root: URL, response: ServerResponse, error: unknown) {
   if (/^(?:ERR_STREAM_|ECONNRESET)/.test(readCode(error))) return void response.destroy();
   const reported = toReported(error);
   const status =
-    reported instanceof Refusal
+    reported instanceof KeyServerError
       ? reported.status
       : (reported instanceof OperatorError && STATUSES[reported.exitCode]) || 500;
   const code = CODES[status];

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { DatabaseSource } from '../database/open-database.js';
+import type { ConfiguredDatabase } from '../database/open-database.js';
 import type { Definition } from '../definition/definition.js';
 import { findHistoryGap } from '../keys/history.js';
 import { applyGrants } from '../migrations/grants.js';
@@ -13,7 +13,7 @@ interface GrantOptions {
   readonly grantReadTo?: string;
 }
 
-type Source = Pick<DatabaseSource, 'url' | 'database'>;
+type Source = Pick<ConfiguredDatabase, 'url' | 'database'>;
 
 export function addMigrateCommand(program: Command, definition: Definition): void {
   program

@@ -124,7 +124,7 @@ function openPools(url: string, schema: string, options: ConnectionOptions) {
     ...(applicationName !== undefined && { application_name: applicationName }),
   };
   const sizes = divideConnections(url);
-  const createStatements = (max: number, maxPerTable?: number, further?: SessionSettings) => {
+  const openStatements = (max: number, maxPerTable?: number, further?: SessionSettings) => {
     const settings = { ...STATEMENT_SETTINGS, ...further, ...own };
     return createStatementPool({ ...config, max }, settings, { maxPerTable, observe });
   };
@@ -134,11 +134,11 @@ function openPools(url: string, schema: string, options: ConnectionOptions) {
     /** For statements that may wait for a locked row, Prisma's and those of commands */
     pool: new Pool({ ...config, max: sizes.prisma, onConnect }),
     /** For single statements that read. One table, which may be locked, leaves a connection to others. */
-    reads: createStatements(sizes.reads, Math.max(1, Math.min(READS_PER_TABLE, sizes.reads - 1))),
+    reads: openStatements(sizes.reads, Math.max(1, Math.min(READS_PER_TABLE, sizes.reads - 1))),
     /** For single statements that write */
-    writes: createStatements(sizes.writes, WRITES_PER_TABLE, INDEX_JOINS),
+    writes: openStatements(sizes.writes, WRITES_PER_TABLE, INDEX_JOINS),
     /** For the lookup of API keys */
-    keys: createStatements(sizes.keys),
+    keys: openStatements(sizes.keys),
   };
 }
 

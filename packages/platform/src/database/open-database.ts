@@ -14,9 +14,9 @@ import { OperatorError } from '../operator-errors/operator-error.js';
 const ALTERNATIVE = 'Or set DATABASE_URL to a PostgreSQL of your own.';
 
 /** The database that the configuration names, or the embedded one. */
-export type DatabaseSource = Awaited<ReturnType<typeof openSource>>;
+export type ConfiguredDatabase = Awaited<ReturnType<typeof openConfiguredDatabase>>;
 
-export interface SourceOptions extends Pick<ConnectionOptions, 'connectTimeoutMs' | 'applicationName'> {
+export interface ConfiguredOptions extends Pick<ConnectionOptions, 'connectTimeoutMs' | 'applicationName'> {
   readonly definition: Definition;
   readonly config: {
     /** undefined: the embedded PostgreSQL in dataDir */
@@ -38,7 +38,7 @@ export interface SourceOptions extends Pick<ConnectionOptions, 'connectTimeoutMs
  *
  * @throws OperatorError when the embedded PostgreSQL cannot be used
  */
-export async function openSource(options: SourceOptions) {
+export async function openConfiguredDatabase(options: ConfiguredOptions) {
   const { definition, connectTimeoutMs, applicationName, isLeftAsItIs = false } = options;
   const { databaseUrl } = options.config;
   const isEmbedded = databaseUrl === undefined;
@@ -82,7 +82,7 @@ export async function openSource(options: SourceOptions) {
   return { url, database, isEmbedded, close };
 }
 
-async function startEmbedded({ definition, config, role, log }: SourceOptions) {
+async function startEmbedded({ definition, config, role, log }: ConfiguredOptions) {
   // pg takes from PGOPTIONS and the like what a URL does not say. They are meant for other servers.
   for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
   const { createEmbeddedPostgres, EmbeddedPostgresError } = await loadEmbeddedPostgres();

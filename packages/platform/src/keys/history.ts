@@ -26,7 +26,7 @@ export interface KeyChange {
 /** With Unix milliseconds, which no setting of the session changes */
 type ChangeRow = Omit<KeyChange, 'changedAt'> & { readonly changedAt: string };
 
-function createStatements(inSchema: InSchema) {
+function createHistoryStatements(inSchema: InSchema) {
   const [history, keys] = [inSchema('api_key_history'), inSchema('api_keys')];
   return {
     /** For all keys if `$1` is null; all of the history if `$2` is null */
@@ -51,7 +51,7 @@ export type KeyHistoryStore = ReturnType<typeof createKeyHistoryStore>;
 
 /** All queries on the history of keys, which triggers write. */
 export function createKeyHistoryStore({ pool, inSchema }: Queries & Pick<Connections, 'inSchema'>) {
-  const sql = createStatements(inSchema);
+  const sql = createHistoryStatements(inSchema);
   return {
     /** The changes of one key, or of all, in the last `seconds` or all that are kept, oldest first. */
     async read({ id, seconds }: { readonly id?: string | undefined; readonly seconds?: number | undefined }) {

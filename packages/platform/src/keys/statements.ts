@@ -108,7 +108,7 @@ const FINGERPRINT = `hash_record_extended(ROW(
   id, name, owner, hint, plan::text, per_minute, per_day, scopes, created_at, expires_at, previous_expires_at,
   revoked_at, banned_until, ban_seconds, hash, previous_hash), 0)`;
 
-export function createStatements(inSchema: InSchema) {
+export function createKeyStatements(inSchema: InSchema) {
   const keys = inSchema('api_keys');
   /** @param condition on keys, which an index answers */
   const countByPlanSql = (condition: string) =>

@@ -2,7 +2,7 @@ import type { Connections, Queries } from '../connections/connections.js';
 import type { ApiKey, FoundKey, ListedKey } from './api-key.js';
 import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
 import type { HashedRow, KeyFilter, KeyRow, ListedRow } from './statements.js';
-import { createStatements, toApiKey } from './statements.js';
+import { createKeyStatements, toApiKey } from './statements.js';
 
 /** What a key is issued with. Limits of its own are for plans that have none. */
 export interface NewKey {
@@ -19,7 +19,7 @@ export interface NewKey {
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
 type KeyConnections = Queries & Pick<Connections, 'keys' | 'writes' | 'inSchema'>;
-type Statements = ReturnType<typeof createStatements>;
+type Statements = ReturnType<typeof createKeyStatements>;
 
 /**
  * All queries on keys, in SQL: Prisma's client would take longer to load than a command.
@@ -27,7 +27,7 @@ type Statements = ReturnType<typeof createStatements>;
  * @param allScopes what a key gets by default
  */
 export function createKeyStore(connections: KeyConnections, prefix: KeyPrefix, allScopes: readonly string[]) {
-  const sql = createStatements(connections.inSchema);
+  const sql = createKeyStatements(connections.inSchema);
   return {
     ...createLookups(connections, sql),
     ...createCounts(connections, sql),

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Protocol } from '../contract/protocol.js';
 import type { KeySearch } from '../keys/format.js';
 import type { Metrics, RequestReport } from './metrics.js';
-import { createTextReaders, type RequestTexts, type TextReaders } from './request-texts.js';
+import { type ClientTexts, createTextReaders, type TextReaders } from './request-texts.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -40,7 +40,7 @@ interface RequestTrace {
   /** The names of the known operations called, one for each call of a batch */
   readonly calls: readonly string[];
   /** Texts that the client chose, as the log shows them: without keys, and shortened */
-  readonly texts: RequestTexts;
+  readonly texts: ClientTexts;
   /** From `asyncEnd` on */
   report?: RequestReport;
 }
@@ -141,7 +141,7 @@ function readTraceIds(traceparent: string | string[] | undefined): object | unde
 }
 
 /** What the line of a request has, besides the fields of all its lines */
-interface RequestLine {
+interface LogLine {
   keyId?: string | undefined;
   keyName?: string | undefined;
   protocol?: Protocol | 'other';
@@ -168,7 +168,7 @@ function logRequest(
   const apiKey = request.admission?.apiKey;
   const level = status >= 500 && !isRehearsed ? 'warn' : isProbe && status < 400 ? 'debug' : 'info';
   // Fields are set one by one: copied from another object, they would take pino a third longer.
-  const line: RequestLine = identify(request);
+  const line: LogLine = identify(request);
   line.keyId = apiKey?.id;
   line.keyName = apiKey?.name;
   line.protocol = protocol;

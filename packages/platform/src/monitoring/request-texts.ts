@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { KeySearch } from '../keys/format.js';
 
 /** Texts that the client chose, as the log shows them: without keys, and shortened */
-export interface RequestTexts {
+export interface ClientTexts {
   readonly path: string | undefined;
   readonly query: string | undefined;
   readonly userAgent: string | undefined;
@@ -18,7 +18,7 @@ export function createTextReaders({ redactKeys }: Pick<KeySearch, 'redactKeys'>)
   const shorten = (text: string | undefined) =>
     text === undefined ? undefined : redactKeys(text).slice(0, MAX_TEXT_LENGTH);
   return {
-    readTexts({ url, headers }: FastifyRequest): RequestTexts {
+    readTexts({ url, headers }: FastifyRequest): ClientTexts {
       const [path = '', query] = url.split('?', 2);
       return {
         path: shorten(normalise(path)),

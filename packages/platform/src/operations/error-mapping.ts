@@ -32,7 +32,7 @@ function fromTrpcError(error: TRPCError): ApiError {
   if (code !== 'PARSE_ERROR' && code !== 'BAD_REQUEST') {
     // Keep tRPC's error for the log: it says that a ZodError is about the output. A middleware's error may have no cause.
     const isOwn = cause === undefined || cause instanceof ZodError;
-    return isOwn ? new ApiError('internal_error', { cause: explain(error) }) : toApiError(cause);
+    return isOwn ? new ApiError('internal_error', { cause: describeMistake(error) }) : toApiError(cause);
   }
   const message =
     cause instanceof SyntaxError
@@ -42,7 +42,7 @@ function fromTrpcError(error: TRPCError): ApiError {
 }
 
 /** Tells the author of a handler what its error lacks: clients do not learn tRPC's codes, and tRPC's runner drops a null. */
-function explain(error: TRPCError): Error {
+function describeMistake(error: TRPCError): Error {
   const { code, message } = error;
   if (code !== 'INTERNAL_SERVER_ERROR')
     return new TypeError(`For what clients should know, throw new ApiError(…), not TRPCError ${code}`, {

@@ -25,11 +25,14 @@ export async function listen(app: FastifyInstance, address: Address): Promise<vo
     const options = { host: (await lookup(host)).address, port, reusePort };
     await app.listen({ ...options, listenTextResolver: (url) => `${ANNOUNCEMENTS[variable]} ${url}` });
   } catch (error) {
-    throw new OperatorError(explain(error as NodeJS.ErrnoException, address), { cause: error });
+    throw new OperatorError(describeFailure(error as NodeJS.ErrnoException, address), { cause: error });
   }
 }
 
-function explain({ code, message }: NodeJS.ErrnoException, { host, port, variable }: Address): string {
+function describeFailure(
+  { code, message }: NodeJS.ErrnoException,
+  { host, port, variable }: Address,
+): string {
   if (code === 'EADDRINUSE')
     return `${variable} ${port} is in use on ${host}: stop the program that uses it, or set ${variable} to another port.`;
   if (code === 'EACCES')

@@ -40,17 +40,17 @@ function readLine(path: string): string {
 }
 
 function readText(path: string): string {
-  const stats = explain(() => statSync(path));
+  const stats = reading(() => statSync(path));
   // Reading a pipe would wait for a writer.
   if (!stats.isFile()) throw new Error(`does not name a regular file: ${path}`);
   if (stats.size > MAX_BYTES) throw new Error(`names a file of more than ${MAX_BYTES / 1024} KiB: ${path}`);
   // Which takes a byte order mark away, too.
-  const text = explain(() => readFileSync(path, 'utf8')).trim();
+  const text = reading(() => readFileSync(path, 'utf8')).trim();
   if (text === '') throw new Error(`names an empty file: ${path}`);
   return text;
 }
 
-function explain<T>(read: () => T): T {
+function reading<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {

@@ -41,23 +41,23 @@ export function createOpenApiHandler(
     // A router of one procedure. Its caller replaces tRPC's, which builds a chain of proxies for each call.
     router: {
       _def: { ...router._def, procedures: { only: procedureStub } },
-      createCaller: ({ call }: Exchange) => ({ only: call }),
+      createCaller: ({ call }: RestExchange) => ({ only: call }),
     },
-    createContext: ({ req }: { req: Exchange }) => req,
+    createContext: ({ req }: { req: RestExchange }) => req,
     onError({ error }: { error: Error }) {
       throw error;
     },
   };
   const handle = createOpenApiNodeHttpHandler(options as unknown as HandlerOptions) as unknown as (
-    request: Exchange,
-    response: Exchange,
+    request: RestExchange,
+    response: RestExchange,
   ) => Promise<void>;
   procedureStub._def.inputs = [z.void()];
   // The handler finds its one procedure by method and path. Any path that matches the template will do.
   const url = path.replaceAll(/[{}]/g, '');
   return async (ctx, input) => {
     const getRawInput = async () => input;
-    const exchange: Exchange = new Exchange(method, url, async () => {
+    const exchange: RestExchange = new RestExchange(method, url, async () => {
       const call = { ctx, path: name, type, getRawInput, signal: neverAborted, batchIndex: 0 };
       exchange.output = await procedure(call);
       return exchange.output;
@@ -72,7 +72,7 @@ const headers = new Map([['content-type', 'application/json']]);
 const neverAborted = new AbortController().signal;
 
 /** The request as the handler reads it, and the response as it writes it. */
-class Exchange implements OpenApiResult {
+class RestExchange implements OpenApiResult {
   readonly method: string;
   readonly url: string;
   readonly headers = headers;
@@ -95,4 +95,4 @@ class Exchange implements OpenApiResult {
     this.json = json;
   }
 }
-Object.setPrototypeOf(Exchange.prototype, Request.prototype);
+Object.setPrototypeOf(RestExchange.prototype, Request.prototype);

@@ -68,7 +68,7 @@ export interface Transactions<Prisma = AnyPrisma> {
 export function createTransactions<Prisma>(
   database: Pick<Database<Prisma>, 'writes' | 'inSchema' | 'loadPrisma'>,
 ): Transactions<Prisma> {
-  const statements = createStatements(database.inSchema);
+  const statements = createKeyedStatements(database.inSchema);
   const run = <Output>(change: Change<Output, Prisma>) => transact(database, toDeadline(), change);
   return {
     run,
@@ -145,7 +145,7 @@ function createLocks(transaction: AnyPrisma, inSchema: InSchema): Locks {
 }
 
 /** The lock is a statement of its own: only a statement that begins after it sees what the last holder has stored. */
-function createStatements(inSchema: InSchema) {
+function createKeyedStatements(inSchema: InSchema) {
   const { lock, isStored } = keySql(inSchema, toKeyParameter);
   const values = KEY_COLUMNS.map(([column, type], index) => toKeyParameter(column, type, index));
   const response = `$${KEY_COLUMNS.length + 1}::text::json`;

@@ -21,7 +21,7 @@ const OWNER_ON_DAY = `
     ORDER BY past.until COLLATE "C" NULLS LAST LIMIT 1
   ) END`;
 
-export function createStatements(inSchema: InSchema) {
+export function createUsageStatements(inSchema: InSchema) {
   const [keys, usage] = ['api_keys', TABLE].map(inSchema);
   return {
     /** In the order of the primary key, so that nodes that add to the same rows at once cannot deadlock. */

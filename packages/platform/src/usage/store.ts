@@ -1,5 +1,5 @@
 import type { Connections, Queries } from '../connections/connections.js';
-import { createStatements } from './statements.js';
+import { createUsageStatements } from './statements.js';
 
 /** For how many days usage is shown unless others are asked for, today included. */
 export const SHOWN_DAYS = 30;
@@ -72,7 +72,7 @@ export function createUsageStore({
   writes,
   inSchema,
 }: Queries & Pick<Connections, 'writes' | 'inSchema'>) {
-  const sql = createStatements(inSchema);
+  const sql = createUsageStatements(inSchema);
   writes.register(sql.add);
   return {
     /** Adds counts to what is stored, all or none. No two may be of one key, day and operation. */
@@ -130,7 +130,7 @@ export function createUsageStore({
 
 /** Reads the usage of a key as requests read: by a statement that readiness tries. */
 export function createUsageReader({ reads, inSchema }: Pick<Connections, 'reads' | 'inSchema'>) {
-  const { read } = createStatements(inSchema);
+  const { read } = createUsageStatements(inSchema);
   reads.register(read);
   return async (apiKeyId: string, { from, to }: DayRange) =>
     withNumbers(await reads.query<Stored<Usage>>(read, [apiKeyId, from, to]));

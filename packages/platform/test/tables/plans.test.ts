@@ -3,7 +3,7 @@ import { execute } from '@animal-store/platform/testing';
 import pg from 'pg';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { create, insertSql, list, TABLE } from '#operations-under-test';
-import { createStatements } from '../../src/keys/statements.js';
+import { createKeyStatements } from '../../src/keys/statements.js';
 import { onEveryConnection } from '../support/every-connection.js';
 import { explainPrepared } from '../support/explain.js';
 import { useService } from '../support/test-service.js';
@@ -141,7 +141,7 @@ test('a scrape of the metrics does not scan all keys', async () => {
   await execute(databaseUrl, 'ANALYZE api_keys');
   const explain = async (sql: string, ...moments: Date[]) =>
     JSON.stringify((await database.pool.query(`EXPLAIN ${sql}`, moments)).rows);
-  const { countBanned, countExpiring } = createStatements(database.inSchema);
+  const { countBanned, countExpiring } = createKeyStatements(database.inSchema);
   const now = new Date();
   const banned = await explain(countBanned, now);
   expect(banned).toMatch(/Index Scan (?:using|on) api_keys_banned_until_idx/);

@@ -11,7 +11,7 @@ import { toToolError } from './advice.js';
 import { IDEMPOTENCY_ARGUMENT, type Tool } from './tools.js';
 
 /** A request, and where its response goes. */
-export interface Exchange {
+export interface ToolExchange {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly createContext: CreateContext;
@@ -34,7 +34,7 @@ export interface ToolResult {
 const DONE: ToolResult = { content: [{ type: 'text', text: 'Done.' }] };
 
 /** Calls the operation of a tool. Never rejects, because an error of the operation is a result, too. */
-export async function callTool(tool: Tool, all: Arguments, exchange: Exchange): Promise<ToolResult> {
+export async function callTool(tool: Tool, all: Arguments, exchange: ToolExchange): Promise<ToolResult> {
   try {
     return await run(tool, all, exchange);
   } catch (error) {
@@ -45,7 +45,7 @@ export async function callTool(tool: Tool, all: Arguments, exchange: Exchange): 
 }
 
 /** Adds the headers of a tool's failure, and reports it. The response of a failed tool is a 200. */
-export function reportFailure({ request, reply, failure }: Exchange): void {
+export function reportFailure({ request, reply, failure }: ToolExchange): void {
   if (failure === undefined) return;
   reply.removeHeader('idempotency-replayed');
   const [path] = request.admission.target.calls;
@@ -53,7 +53,7 @@ export function reportFailure({ request, reply, failure }: Exchange): void {
 }
 
 /** Of the two places for an Idempotency-Key, the header wins over the argument. */
-async function run(tool: Tool, all: Arguments, exchange: Exchange): Promise<ToolResult> {
+async function run(tool: Tool, all: Arguments, exchange: ToolExchange): Promise<ToolResult> {
   const { procedure, isPage } = tool;
   const { name: path, idempotent, output: schema } = tool.operation;
   const { request, reply } = exchange;

@@ -6,7 +6,7 @@ import {
 import type { FastifyBaseLogger } from 'fastify';
 import type { Definition } from '../../definition/definition.js';
 import { ApiError } from '../../errors/api-error.js';
-import type { Exchange } from './call-tool.js';
+import type { ToolExchange } from './call-tool.js';
 import { createPlainCalls, isPlainCall } from './plain-calls.js';
 import { findRefusal, type SdkError, SESSION_REVISIONS, toErrorText, toRefusal } from './refusals.js';
 import { createToolServer, type Handling } from './tool-server.js';
@@ -35,7 +35,7 @@ interface Answer {
  * @param body undefined if there is none, an ApiError if it cannot be read
  * @throws ApiError internal_error when the SDK has failed; a tool never does
  */
-type Endpoint = (exchange: Exchange, body: unknown) => Promise<Answer>;
+type Endpoint = (exchange: ToolExchange, body: unknown) => Promise<Answer>;
 
 /**
  * Answers messages with the SDK. Every message but a plain call has a server of its own, as the SDK asks. So has a plain
@@ -99,7 +99,7 @@ function readError(text: string): SdkError | undefined {
  * The request for the SDK, with the headers that the SDK reads. The body has been read, and admission has checked its
  * media type. The response is JSON whatever a client accepts, but the SDK demands that the client accept both kinds.
  */
-function toWebRequest({ request }: Exchange): Request {
+function toWebRequest({ request }: ToolExchange): Request {
   const headers = new Headers({ accept: ACCEPTED, 'content-type': 'application/json' });
   for (const [name, value] of Object.entries(request.headers))
     if (name.startsWith('mcp-')) headers.set(name, String(value));

@@ -8,7 +8,7 @@ import type { Operation } from '../../operations/list-operations.js';
 import { decodeBody, parseJson, readBodyAs } from '../body.js';
 import type { CreateContext } from '../context.js';
 import { sendJson } from '../responses.js';
-import { type Exchange, reportFailure } from './call-tool.js';
+import { reportFailure, type ToolExchange } from './call-tool.js';
 import { canReadEarly, readEarly } from './early-body.js';
 import { createEndpoint } from './endpoint.js';
 import { CALL_METHOD, type Message, readHead, toMessage } from './message.js';
@@ -47,7 +47,7 @@ export function registerMcp(app: FastifyInstance, options: McpOptions): void {
     const message = toMessage(body);
     const rehearsed = findRehearsedError(request, message);
     if (rehearsed !== undefined) throw rehearsed;
-    const exchange: Exchange = { request, reply, createContext };
+    const exchange: ToolExchange = { request, reply, createContext };
     const { status, text, errorCode } = await answerMessage(exchange, body);
     return () => {
       const { traceparent } = message.params._meta;

@@ -8,7 +8,7 @@ import {
 import type { FastifyRequest } from 'fastify';
 import type { Definition } from '../../definition/definition.js';
 import { ApiError } from '../../errors/api-error.js';
-import type { Exchange } from './call-tool.js';
+import type { ToolExchange } from './call-tool.js';
 import { CALL_METHOD, REVISION, REVISION_META, toMessage } from './message.js';
 import { createToolServer, type Handling } from './tool-server.js';
 import type { Tool } from './tools.js';
@@ -64,7 +64,7 @@ export function createPlainCalls(
   const connected = server.connect(transport);
   let lastId = 0;
 
-  return async (exchange: Exchange, message: JSONRPCRequest): Promise<string | undefined> => {
+  return async (exchange: ToolExchange, message: JSONRPCRequest): Promise<string | undefined> => {
     await connected;
     lastId += 1;
     const id = lastId;

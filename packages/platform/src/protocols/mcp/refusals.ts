@@ -15,7 +15,7 @@ const REVISIONS = [REVISION, ...SESSION_REVISIONS];
 const HEADER_MISMATCH = -32_020;
 
 /** Why a message is not passed to the SDK: a JSON-RPC error with its HTTP status by the specification */
-interface Refusal {
+interface McpRefusal {
   readonly status: number;
   readonly code: number;
   readonly message: string;
@@ -33,7 +33,7 @@ interface Refusal {
  *
  * @param body undefined if there is none, an ApiError if it cannot be read
  */
-export function findRefusal(request: FastifyRequest, body: unknown): Refusal | undefined {
+export function findRefusal(request: FastifyRequest, body: unknown): McpRefusal | undefined {
   if (body === undefined || body instanceof ApiError) {
     const { message } = body ?? { message: 'There is no body.' };
     return { status: 400, code: ProtocolErrorCode.ParseError, message };
@@ -46,7 +46,7 @@ export function findRefusal(request: FastifyRequest, body: unknown): Refusal | u
   return findMismatch(request, message) ?? findUnknownRevision(request, message) ?? findSubscription(message);
 }
 
-function findMismatch(request: FastifyRequest, { method, params }: Message): Refusal | undefined {
+function findMismatch(request: FastifyRequest, { method, params }: Message): McpRefusal | undefined {
   const head = readHead(request);
   if (head.method === undefined || typeof method !== 'string') return undefined;
   const isSameName = method !== CALL_METHOD || head.name === undefined || head.name === params.name;
@@ -55,7 +55,7 @@ function findMismatch(request: FastifyRequest, { method, params }: Message): Ref
   return { status: 400, code: HEADER_MISMATCH, message: `The header ${header} and the body disagree.` };
 }
 
-function findUnknownRevision({ headers }: FastifyRequest, { params }: Message): Refusal | undefined {
+function findUnknownRevision({ headers }: FastifyRequest, { params }: Message): McpRefusal | undefined {
   const requested = headers['mcp-protocol-version'];
   if (requested === undefined || REVISIONS.includes(String(requested))) return undefined;
   // The SDK compares the two.
@@ -68,7 +68,7 @@ function findUnknownRevision({ headers }: FastifyRequest, { params }: Message): 
   };
 }
 
-function findSubscription({ method }: Message): Refusal | undefined {
+function findSubscription({ method }: Message): McpRefusal | undefined {
   if (method !== 'subscriptions/listen') return undefined;
   return {
     status: 404,
@@ -135,7 +135,7 @@ export async function toRefusal(
   status: number,
   { code, message, data }: SdkError,
   body: unknown,
-): Promise<Refusal | undefined> {
+): Promise<McpRefusal | undefined> {
   if (status >= 500) return undefined;
   if (own.has(message)) return { status, code, message };
   const invalid = PARAMS_CODES.has(code) ? await findInvalidParams(body, data?.envelope) : undefined;
@@ -154,7 +154,7 @@ export async function toRefusal(
 async function findInvalidParams(
   body: unknown,
   envelope: Envelope = {},
-): Promise<Omit<Refusal, 'status'> | undefined> {
+): Promise<Omit<McpRefusal, 'status'> | undefined> {
   const { key, missing = key === undefined ? [] : [key] } = envelope;
   const schema = missing.length > 0 ? undefined : SCHEMAS.get(toMessage(body).method);
   const { issues = [] } = (await schema?.['~standard'].validate(body)) ?? {};
@@ -168,7 +168,7 @@ async function findInvalidParams(
 }
 
 /** JSON-RPC's error response. It has the request's id, if there is one (https://www.jsonrpc.org/specification). */
-export function toErrorText({ code, message, data }: Refusal, body: unknown): string {
+export function toErrorText({ code, message, data }: McpRefusal, body: unknown): string {
   const { id } = toMessage(body);
   const isId = typeof id === 'string' || Number.isInteger(id);
   return JSON.stringify({ jsonrpc: '2.0', error: { code, message, data }, id: isId ? id : null });

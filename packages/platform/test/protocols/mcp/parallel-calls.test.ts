@@ -9,7 +9,7 @@ import { INPUT_ERROR, int64 } from '../../../src/operations/input.js';
 import { listOperations } from '../../../src/operations/list-operations.js';
 import { createRouter, type Resource } from '../../../src/operations/resource.js';
 import { createContextFactory } from '../../../src/protocols/context.js';
-import type { Exchange } from '../../../src/protocols/mcp/call-tool.js';
+import type { ToolExchange } from '../../../src/protocols/mcp/call-tool.js';
 import { createPlainCalls } from '../../../src/protocols/mcp/plain-calls.js';
 import { createTools } from '../../../src/protocols/mcp/tools.js';
 import { startService } from '../../support/test-service.js';
@@ -57,9 +57,9 @@ const createContext = createContextFactory({
 });
 
 /** A request of this caller that is admitted, as far as a call reads it. */
-function admit(caller: string): Exchange {
+function admit(caller: string): ToolExchange {
   const admission = { apiKey: { id: caller, scopes: [list.scope] }, limits: [] };
-  return { request: { admission, headers: {} }, reply: {}, createContext } as unknown as Exchange;
+  return { request: { admission, headers: {} }, reply: {}, createContext } as unknown as ToolExchange;
 }
 
 const bodyOf = (id: string | number, n: number) => ({

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createTemporaryFolder, execute } from '@animal-store/platform/testing';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { definition } from '#operations-under-test';
-import { openSource } from '../../src/database/open-database.js';
+import { openConfiguredDatabase } from '../../src/database/open-database.js';
 import { listPendingMigrations } from '../../src/migrations/migrations.js';
 import { OperatorError } from '../../src/operator-errors/operator-error.js';
 import { createTestDatabase } from '../support/test-service.js';
@@ -14,7 +14,7 @@ const folder = await createTemporaryFolder();
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const open = (dataDir: string, role: 'service' | 'guest') =>
-  openSource({ definition, config: { databaseUrl: undefined, dataDir }, role, log });
+  openConfiguredDatabase({ definition, config: { databaseUrl: undefined, dataDir }, role, log });
 
 test('a DATA_DIR that cannot be used is rejected on one line, with the reason and what to set instead', async () => {
   const file = join(folder, 'file');
@@ -47,7 +47,13 @@ test('a database that is left as it is gets no migration, and the next guest bri
   const dataDir = await createTemporaryFolder();
   onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
   const config = { databaseUrl: undefined, dataDir };
-  const untouched = await openSource({ definition, config, role: 'guest', log, isLeftAsItIs: true });
+  const untouched = await openConfiguredDatabase({
+    definition,
+    config,
+    role: 'guest',
+    log,
+    isLeftAsItIs: true,
+  });
   expect((await listPendingMigrations(definition.root, untouched.database)).length).toBeGreaterThan(0);
   await untouched.close();
   const guest = await open(dataDir, 'guest');
@@ -57,7 +63,7 @@ test('a database that is left as it is gets no migration, and the next guest bri
 
 test('nothing is reported when PostgreSQL ends a connection of the pool that is being closed', async () => {
   const warnings: string[] = [];
-  const { database, close } = await openSource({
+  const { database, close } = await openConfiguredDatabase({
     definition,
     config: { databaseUrl: undefined, dataDir: folder },
     role: 'service',
@@ -78,7 +84,7 @@ test('nothing is reported when PostgreSQL ends a connection of the pool that is 
 test('a connection that PostgreSQL ends is reported, and the next query gets another', async () => {
   const warnings: string[] = [];
   const databaseUrl = await createTestDatabase();
-  const { database, close } = await openSource({
+  const { database, close } = await openConfiguredDatabase({
     definition,
     config: { databaseUrl, dataDir: folder },
     role: 'service',
