@@ -3,17 +3,17 @@ import { connect, type Socket } from 'node:net';
 import { createCaller, oldToolCall } from '@animal-store/platform/testing';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
-import { list } from '#operations-under-test';
-import {
-  expectErrorBody,
-  expectMcpErrorBody,
-} from '../../packages/platform/test/support/expect-error-body.js';
+import { z } from 'zod';
+import { definition, list, resources } from '#operations-under-test';
+import { createProcedure } from '../../src/operations/builder.js';
+import type { Resource } from '../../src/operations/resource.js';
+import { expectErrorBody, expectMcpErrorBody } from '../support/expect-error-body.js';
 import {
   createTestDatabase,
   startService,
   type TestService,
   type TestServiceOptions,
-} from '../support/service.js';
+} from '../support/test-service.js';
 
 const databaseUrl = await createTestDatabase();
 const closers: (() => unknown)[] = [];
@@ -27,6 +27,9 @@ async function serve(options: TestServiceOptions = {}) {
   closers.push(() => service.close());
   return { service, call: createCaller(service) };
 }
+
+/** A line of /metrics */
+const metric = (line: string) => new RegExp(`^${definition.identity.metricsPrefix}${line}$`, 'm');
 
 /** Every protocol denies requests in its own shape; health checks and metrics still respond. */
 async function expectOverloaded({ url }: TestService, call: ReturnType<typeof createCaller>): Promise<void> {
@@ -48,7 +51,7 @@ async function expectOverloaded({ url }: TestService, call: ReturnType<typeof cr
   expectMcpErrorBody(tool.body, 'service_unavailable', message);
   expect(others.map(({ status }) => status)).toEqual([404, 200, 200]);
   expect(withoutKey.status).toBe(401);
-  expect(metrics).toMatch(/^animal_store_service_overloaded\{reason="event_loop"\} 1$/m);
+  expect(metrics).toMatch(metric('service_overloaded\\{reason="event_loop"\\} 1'));
 }
 
 function block(durationMs: number): void {
@@ -179,28 +182,42 @@ test('connections beyond the maximum are closed immediately, and existing ones k
   expect(String(await once(first, 'data'))).toMatch(/^HTTP\/1\.1 200 /);
 });
 
-/** Asks for 50 MB on a connection, more than the system buffers. Returns the length of all the bodies. */
-async function askForMuch({ url }: TestService, socket: Socket): Promise<number> {
-  const page = await (await fetch(`${url}/docs`, { headers: { connection: 'close' } })).text();
-  const path = `/docs/${/scalar-[\w.-]+\.js/.exec(page)?.[0]}`;
-  const headers = { connection: 'close', 'accept-encoding': 'identity' };
-  const response = await fetch(url + path, { method: 'HEAD', headers });
-  const length = Number(response.headers.get('content-length'));
-  const count = Math.ceil(50_000_000 / length);
-  socket.write(get(path).repeat(count));
-  return count * length;
+const CHUNK = 'x'.repeat(4_000_000);
+/** Responds with four megabytes. */
+const chunks: Resource = {
+  name: 'chunks',
+  description: 'Much to read',
+  createStore: () => ({}),
+  procedures: {
+    getChunk: createProcedure()
+      .meta({
+        openapi: { method: 'GET', path: '/chunk', summary: 'Get a chunk' },
+        stability: 'stable',
+        scope: 'any',
+      })
+      .output(z.object({ chunk: z.string() }).meta({ id: 'Chunk', examples: [{ chunk: 'x' }] }))
+      .query(async () => ({ chunk: CHUNK })),
+  },
+};
+
+/** Asks for more on a connection than the system buffers. Returns the least that all the responses have. */
+function askForMuch({ key }: TestService, socket: Socket): number {
+  // One more would close the connection.
+  const count = 16;
+  socket.write(get('/v1/chunk', `Authorization: Bearer ${key}\r\n`).repeat(count));
+  return count * CHUNK.length;
 }
 
 test('a connection is closed when nobody reads its responses', async () => {
-  const { service } = await serve({ connections: { timeout: 500 } });
+  const { service } = await serve({ resources: [...resources, chunks], connections: { timeout: 500 } });
   const socket = (await open(service.port)).pause();
-  const length = await askForMuch(service, socket);
+  const length = askForMuch(service, socket);
   await expect.poll(() => readConnections(service), { timeout: 20_000 }).toBe(1);
   expect((await received(socket.resume())).length).toBeLessThan(length);
 });
 
 test('a connection is not closed while its responses are read slowly', async () => {
-  const { service } = await serve({ connections: { timeout: 2_000 } });
+  const { service } = await serve({ resources: [...resources, chunks], connections: { timeout: 2_000 } });
   const socket = await open(service.port);
   let count = 0;
   socket.on('data', (chunk) => {
@@ -208,7 +225,7 @@ test('a connection is not closed while its responses are read slowly', async () 
     socket.pause();
     setTimeout(() => socket.resume(), 5);
   });
-  const length = await askForMuch(service, socket);
+  const length = askForMuch(service, socket);
   await expect.poll(() => count, { timeout: 100_000 }).toBeGreaterThan(length);
   expect(socket.closed).toBe(false);
 });
@@ -216,5 +233,5 @@ test('a connection is not closed while its responses are read slowly', async () 
 /** How many connections are open, that of the scrape included. */
 async function readConnections({ url }: TestService): Promise<number> {
   const response = await fetch(`${url}/metrics`, { headers: { connection: 'close' } });
-  return Number(/^animal_store_http_connections (\d+)$/m.exec(await response.text())?.[1]);
+  return Number(metric('http_connections (\\d+)').exec(await response.text())?.[1]);
 }
