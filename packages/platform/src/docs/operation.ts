@@ -22,7 +22,6 @@ interface DocumentParameter {
 /** The members of trpc-to-openapi's operations that are read here. */
 export interface GeneratedOperation {
   readonly operationId: string;
-  readonly summary: string;
   readonly description?: string;
   readonly parameters?: readonly DocumentParameter[];
   readonly requestBody?: { readonly content: Media };
@@ -64,13 +63,7 @@ export function completeOperation(
   schemas: Schemas,
   errors: ErrorResponses,
 ): object {
-  const {
-    description = generated.summary,
-    parameters: own = [],
-    requestBody,
-    responses,
-    ...rest
-  } = generated;
+  const { description, parameters: own = [], requestBody, responses, ...rest } = generated;
   const { stability, scope, idempotent, cost = 1 } = operation;
   const paragraphs = [
     description,

@@ -172,8 +172,8 @@ test('a member that may be left out keeps its description, also where it is that
     resources: [noises],
     publicUrl: 'http://x',
     stagingUrl: undefined,
-  });
-  const { NewNoise } = (built as typeof document).components.schemas;
+  }) as typeof document;
+  const { NewNoise } = built.components.schemas;
   const { properties } = NewNoise as unknown as { properties: Record<string, { description: string }> };
   const absence = '`"low"` if left out';
   expect(mapValues(properties, (member) => member.description)).toEqual({
@@ -181,4 +181,6 @@ test('a member that may be left out keeps its description, also where it is that
     own: `Its own; ${absence}`,
     none: `${description}; ${absence}`,
   });
+  // Its summary, which a page shows above, is not repeated.
+  expect(built.paths['/noises']?.post?.description).toBe(`Needs the scope \`${create.scope}\`.`);
 });
