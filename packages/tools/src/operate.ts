@@ -90,7 +90,7 @@ function createRenaming({ root, identity, developmentPlan }: Definition, { folde
   return (text: string, path: string) =>
     text.replaceAll(NAMES, (match, alert?: string, document?: string) => {
       if (alert !== undefined) return linkTo(pascal.toLowerCase(), alert);
-      // Whoever reads the dashboard has a browser, and a comment an editor.
+      // The dashboard is read in a browser, and a comment in an editor.
       if (document !== undefined)
         return hasFile(match) ? match : `${path.endsWith('.json') ? findPage() : PLATFORM}/${match}`;
       return names[match] ?? quote(title, path);
@@ -98,8 +98,8 @@ function createRenaming({ root, identity, developmentPlan }: Definition, { folde
 }
 
 /**
- * Whoever is woken by an alert opens an address. It is that of the store's own runbooks, where it has some, else that of the
- * platform's, as of the installed version. Their sections have the names of alerts, the platform's without that of a store.
+ * An alert links to the store's own runbooks if it has some, and else to the platform's, as of the installed version. Their sections
+ * have the names of alerts, the platform's without that of a store.
  */
 function createRunbookLink(root: URL, runbooks: string) {
   const own = findRunbooks(root, runbooks);

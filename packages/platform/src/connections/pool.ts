@@ -41,8 +41,8 @@ const NO_OTHERS: PoolLimit = { add() {}, mayGrow: () => true, noteRefusal() {} }
  * A pool of pg that stays within what the server has and allows.
  *
  * ## Refused connections
- * Where the server allows no further connection, the pool goes on with those that it has. Whoever has asked for one then
- * waits for another's, and gets the refusal only if the pool has none.
+ * Where the server allows no further connection, the pool goes on with those that it has. A caller that asked for one
+ * then waits for another's, and gets the refusal only if the pool has none.
  *
  * ## Orphaned backends
  * When a response does not come, this process closes the connection, but PostgreSQL may go on: a commit that waits for a

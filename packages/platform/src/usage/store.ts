@@ -100,7 +100,7 @@ export function createUsageStore({
       const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, values);
       return withNumbers(rows);
     },
-    /** The calls by owner and operation, of one owner or of all. A day is its owner's, whoever has the key by now. */
+    /** The calls by owner and operation, of one owner or of all. A day is its owner's, even if another owner has the key by now. */
     async readOwners({ from, to }: DayRange, owned?: Owned) {
       const values = [from, to, owned?.ids, owned?.owner];
       const { rows } = await pool.query<Stored<OwnerUsage>>(sql.readOwners, values);
